@@ -129,7 +129,7 @@ class MeasuredOnDevice:
     def programs(self, evaluators: Evaluators) -> AbstractContextManager[MeasuredPrograms]:
         """Return what times programs, in a process of its own."""
         del evaluators
-        return MeasuredPrograms.open(self._measuring.roughly, self.options.values)
+        return MeasuredPrograms.open(self._measuring.first_look, self.options.values)
 
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
         """Compile the programs with their scripts and time them in turns."""

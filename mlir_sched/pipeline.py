@@ -151,7 +151,7 @@ def tune(
                     monitor,
                     meter.interim,
                     AlgorithmChoice(run, algorithms),
-                    variants.settled,
+                    variants.dominant,
                     ValueRecorder.of(target, run.budget.whole_s).with_values,
                 )
                 with Interruption(run.clock) as interruption:

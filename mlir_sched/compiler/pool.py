@@ -23,7 +23,7 @@ _JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CompileRequest:
     """What a worker compiles.
 
     Attributes:
@@ -75,12 +75,12 @@ class CompilerPool:
         """Compile candidates of one task; see :meth:`compile_all`.
 
         Args:
-            source, constants: As in :class:`Candidate`.
+            source, constants: As in :class:`CompileRequest`.
             scripts: One script per candidate; None stands for the untuned code.
         """
-        return self.compile_all([Candidate(source, script, constants) for script in scripts])
+        return self.compile_all([CompileRequest(source, script, constants) for script in scripts])
 
-    def compile_all(self, candidates: Sequence[Candidate]) -> Generator[tuple[int, CompileResult], None, None]:
+    def compile_all(self, candidates: Sequence[CompileRequest]) -> Generator[tuple[int, CompileResult], None, None]:
         """Compile candidates and yield (index in ``candidates``, result) as each is done.
 
         A caller that stops early loses only the candidates that are being compiled.
@@ -133,7 +133,7 @@ class CompilerPool:
     ) -> None:
         self.close()
 
-    def _submit(self, worker: Worker, candidate: Candidate) -> None:
+    def _submit(self, worker: Worker, candidate: CompileRequest) -> None:
         chain = Chain(self.chain_length, candidate.constants) if self.chain_length else None
         try:
             worker.submit(_JOB, candidate.source, candidate.script, self.flags, chain)

@@ -18,10 +18,9 @@ from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed, loses, plainest_of_fastest
-from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.final_measurement import ProgramTimings, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
-from mlir_sched.emission.sessions import MeasuredSessions, Sessions
+from mlir_sched.emission.sessions import MeasuredSessions, Sessions, with_scripts_s
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
@@ -135,7 +134,7 @@ class _Emitter:
         """
         if not_run := self._not_run(proven, winners):
             return None, dict.fromkeys(not_run, NOT_RUN), {}
-        if Rivals.of(self.variants, expected_s(proven.variant, winners.values())).undisputed:
+        if Rivals.of(self.variants, with_scripts_s(proven.variant, winners.values())).undisputed:
             known = {built.variant.name: built.measured for built in self.variants}
             reported = self._report(proven)
             if not isinstance(reported, str) and is_undisputed(reported.emitted, known):
@@ -167,7 +166,7 @@ class _Emitter:
         own = ratios.get(self.tuned.variant.name)
         if own is not None and timings.emitted.ratio_low < NO_LOSS * own.ratio:
             text = f"the program was {speedup(timings.emitted)} with the scripts and {speedup(own)} without"
-            return timings, dict.fromkeys(_lighter_half(winners), text), ratios
+            return timings, dict.fromkeys(_half_of_least_gain(winners), text), ratios
         if plainest_of_fastest(ratios, timings.emitted) is None:
             return timings, {}, ratios
         rival = max(ratios, key=lambda name: ratios[name].ratio_high)
@@ -177,11 +176,11 @@ class _Emitter:
 
     def _not_run(self, proven: Proven, winners: Mapping[str, Winner]) -> list[str]:
         """Return the task keys of the scripts whose dispatches the program does not call with the inputs of checks."""
-        doubtful = {key: winner.task.name for key, winner in winners.items() if winner.task.may_not_run}
-        if not doubtful:
+        uncertain = {key: winner.task.name for key, winner in winners.items() if winner.task.may_not_run}
+        if not uncertain:
             return []
         called = self.sessions.called(proven, self.target, call_s(self.variants[0]))
-        return [key for key, name in doubtful.items() if name not in called]
+        return [key for key, name in uncertain.items() if name not in called]
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Return the timings of a program and of all variants by name, from a session that was not disturbed."""
@@ -198,7 +197,7 @@ class _Emitter:
         tells how far a program is from the reference. A default that is clearly slower is not measured again; how far
         the reference is from it is known from the beginning.
         """
-        tuned_s, default = expected_s(proven.variant, winners.values()), self.variants[0]
+        tuned_s, default = with_scripts_s(proven.variant, winners.values()), self.variants[0]
         rivals = Rivals.of(self.variants, tuned_s)
         try:
             return self._compared(proven, rivals, tuned_s)
@@ -344,7 +343,7 @@ def _lost(error: Exception) -> str:
     )
 
 
-def _lighter_half(winners: Mapping[str, Winner]) -> list[str]:
+def _half_of_least_gain(winners: Mapping[str, Winner]) -> list[str]:
     """Return the task keys of the half of the scripts that saves the least time per run of the model, at least one."""
     saved = {key: w.timing.median_s * (w.timing.ratio - 1) * w.task.weight for key, w in winners.items()}
     return sorted(saved, key=saved.__getitem__)[: (len(saved) + 1) // 2]

@@ -10,7 +10,7 @@ from typing import TypeVar
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
-from mlir_sched.evaluation.origin import is_of_environment
+from mlir_sched.evaluation.outage import is_of_environment
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult

@@ -20,14 +20,14 @@ from mlir_sched.database.record import Record
 from mlir_sched.database.work_cost import CostOf, WorkKind, uncounted
 from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
-from mlir_sched.emission.pace import Pace
+from mlir_sched.emission.time_left import Pace
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.library.library import sequence_symbol
 from mlir_sched.outcome import Timing, as_untuned
-from mlir_sched.program.closing import BRIEF_S
+from mlir_sched.program.closing import SHORT_SESSION_S
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
-from mlir_sched.runner.checks.narrow_sums import doubtful_sums
+from mlir_sched.runner.checks.narrow_sums import why_sums_differ
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -38,8 +38,8 @@ FINALISTS = 3
 NEAR = 0.95
 """A candidate competes with the best one of the search if its interval reaches this share of that one's lower end: the
 few samples of a search may be off by some percent more than its intervals say."""
-LIGHT_SHARE = 0.02
-"""Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
+MINOR_SHARE = 0.02
+"""Share of the time of all tasks, with the best candidates so far, below which a task is minor."""
 NONE_VALID = "no candidate is valid"
 _Code: TypeAlias = Callable[[Sequence[tuple[Task, Sequence[str]]]], list[list[CompileResult]]]
 """Returns the code of tasks, untuned and with scripts, as :func:`compile_scripts` does."""
@@ -94,10 +94,10 @@ def choose_finalists(
 ) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
-    Tasks that take little of the program's time have one finalist each, which is measured briefly and only to be
-    reported. This comes first, as it shows what it takes. Then come the choices, for the heaviest tasks first. Once
+    Tasks that take little of the program's time have one finalist each, which has a short session, only to be reported.
+    This comes first, as it shows what it takes. Then come the choices, for the tasks of most time first. Once
     ``seconds`` leave no time for a choice, all further tasks are treated as those that take little. Within limited
-    ``seconds``, what gains without doubt is reported briefly, too.
+    ``seconds``, the report of a script that gains clearly is short, too.
 
     Args:
         searches: The tasks' searches.
@@ -114,7 +114,7 @@ def choose_finalists(
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length if options else 0) as pool:
         compiled = partial(compile_scripts, pool=pool, code=code or CompiledCode())
         if options is None:
-            found = _as_searched(_take_all(entries, compiled))
+            found = _as_searched(_all_from_search(entries, compiled))
         else:
             found = _measured(entries, options, seconds, compiled, cost_of)
     results = {search.task.key: found[search.task.key] for search in searches}
@@ -139,15 +139,15 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """The script that won the deciding session, or was taken without one, with all that is needed to measure it again.
+class _Chosen:
+    """The script that won the deciding session, or the best of the search, with all that is needed to measure it again.
 
     Attributes:
         entry: The task.
         record: The candidate.
         compiled: The untuned code, then the candidate's.
-        next: Rank, in the search, of the candidate that is taken where this one fails when repeated; from
-            :data:`FINALISTS` on, none is.
+        next: Rank, in the search, of the candidate that replaces this one if this one fails when repeated; from
+            :data:`FINALISTS` on, none does.
     """
 
     entry: _Entry
@@ -162,31 +162,31 @@ def _measured(
     """Return the script of every task, or why it has none, by key: chosen and reported in sessions of a runner.
 
     Args:
-        entries: The tasks, the heaviest first.
+        entries: The tasks, that of most time first.
         options, seconds, cost_of: As in :func:`choose_finalists`.
         code: Returns compiled code.
     """
-    start, brief = time.monotonic(), options.within(BRIEF_S)
-    least_s = LIGHT_SHARE * sum(entry.search.seconds_per_run() for entry in entries)
-    heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
-    light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
+    start, short = time.monotonic(), options.capped(SHORT_SESSION_S)
+    least_s = MINOR_SHARE * sum(entry.search.seconds_per_run() for entry in entries)
+    major = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
+    minor, decided = entries[len(major) :], dict[str, _Chosen | str]()
     reported = partial(_reported, code=code, cost_of=cost_of)
-    found = reported(_take_all(light, code), brief)
-    pace = Pace.after(len(light), start, seconds, [entry.calls_s for entry in heavy], options)
+    found = reported(_all_from_search(minor, code), short)
+    pace = Pace.after(len(minor), start, seconds, [entry.calls_s for entry in major], options)
     with Runner(options) as runner:
-        for entry in heavy:
-            if not pace.has_time(len(decided), _doubtful(decided)):
+        for entry in major:
+            if not pace.has_time(len(decided), _unclear(decided)):
                 break
             key = entry.search.task.key
             with cost_of(WorkKind.CHOICE, key, 1):
                 decided[key] = _decide(entry, code, runner)
-    doubtful = decided if seconds == math.inf else _doubtful(decided)
-    sure = {key: choice for key, choice in decided.items() if key not in doubtful}
-    taken = _take_all(heavy[len(decided) :], code)
-    return found | reported(doubtful, options) | reported({**sure, **taken}, brief)
+    unclear = decided if seconds == math.inf else _unclear(decided)
+    clear = {key: choice for key, choice in decided.items() if key not in unclear}
+    unchosen = _all_from_search(major[len(decided) :], code)
+    return found | reported(unclear, options) | reported({**clear, **unchosen}, short)
 
 
-def _as_searched(chosen: Mapping[str, _Choice | str]) -> dict[str, Winner | str]:
+def _as_searched(chosen: Mapping[str, _Chosen | str]) -> dict[str, Winner | str]:
     """Return the chosen scripts with the times of the search. A reason in place of a script is kept."""
     return {
         key: each if isinstance(each, str) else _winner(each, _timing(each.record), each.entry.search.history.untuned)
@@ -196,11 +196,11 @@ def _as_searched(chosen: Mapping[str, _Choice | str]) -> dict[str, Winner | str]
 
 def why_none_valid(task: Task) -> str:
     """Return why no candidate of a task is used, where none is valid."""
-    doubt = doubtful_sums([task.dispatch]) if task.dispatch else ""
+    doubt = why_sums_differ([task.dispatch]) if task.dispatch else ""
     return f"{NONE_VALID}, as {doubt}" if doubt else NONE_VALID
 
 
-def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
+def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Chosen | str:
     """Return the fastest of the best candidates of a task, measured once more, or why none is used.
 
     Nothing is measured again where the search left no choice: no candidate that may gain what a script is worth, or one
@@ -214,10 +214,10 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
     compared = [0, *_rivals(timings)]
-    if len(compared) == 1 and isinstance(taken := _take(entry, code), _Choice):
-        return taken
+    if len(compared) == 1 and isinstance(only := _from_search(entry, code), _Chosen):
+        return only
     (compiled,) = code([(search.task, [scripts[rank] for rank in compared])])
-    best = _fastest_of(search.task, compiled, runner) if _is_sure(timings[0]) else None
+    best = _fastest_of(search.task, compiled, runner) if _gains_clearly(timings[0]) else None
     if best is None:
         try:
             found = _fastest(search.task, compiled, runner)
@@ -228,13 +228,13 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
         timing, best = found
         if why := why_no_gain(timing):
             return why
-    return _Choice(entry, records[compared[best]], (compiled[0], compiled[best + 1]))
+    return _Chosen(entry, records[compared[best]], (compiled[0], compiled[best + 1]))
 
 
 def _fastest_of(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> int | None:
     """Return the index of the fastest of the scripts, which are timed in turns with the first of them.
 
-    For scripts that are without doubt faster than the untuned code: a pair with code that is ten times as slow takes
+    For scripts that gain clearly: a pair with code that is ten times as slow takes
     five times as long as a pair of two scripts, and says less about which of these is faster.
 
     Returns:
@@ -268,8 +268,8 @@ def _fastest(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> t
     return timing, best
 
 
-def _is_sure(timing: Timing) -> bool:
-    """Say whether a candidate is faster than the untuned code without doubt."""
+def _gains_clearly(timing: Timing) -> bool:
+    """Say whether a candidate is far faster than the untuned code by its whole interval."""
     return timing.ratio_low >= UNDISPUTED
 
 
@@ -279,13 +279,13 @@ def _rivals(timings: Sequence[Timing]) -> list[int]:
     return [rank for rank, other in enumerate(others, 1) if other.ratio_high >= NEAR * best.ratio_low]
 
 
-def _take(entry: _Entry, code: _Code, rank: int = 0) -> _Choice | str:
+def _from_search(entry: _Entry, code: _Code, rank: int = 0) -> _Chosen | str:
     """Return a candidate of a task, by default the best, as the search measured it, or why it is not used."""
-    return _take_all([entry], code, rank)[entry.search.task.key]
+    return _all_from_search([entry], code, rank)[entry.search.task.key]
 
 
-def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str, _Choice | str]:
-    """Return what :func:`_take` returns for every task, by key; their code is compiled side by side."""
+def _all_from_search(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str, _Chosen | str]:
+    """Return what :func:`_from_search` returns for every task, by key; their code is compiled side by side."""
     reasons, picked = dict[str, str](), list[tuple[_Entry, Record, str]]()
     for entry in entries:
         records, scripts = _scripts(entry.search, rank + 1)
@@ -297,15 +297,15 @@ def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str
             picked.append((entry, records[rank], scripts[rank]))
     compiled = code([(entry.search.task, [script]) for entry, _, script in picked])
     return reasons | {
-        entry.search.task.key: _Choice(entry, record, results, rank + 1)
+        entry.search.task.key: _Chosen(entry, record, results, rank + 1)
         for (entry, record, _), results in zip(picked, compiled, strict=True)
     }
 
 
-def _doubtful(decided: Mapping[str, _Choice | str]) -> dict[str, _Choice]:
-    """Return the chosen scripts whose gain the search leaves in doubt, by task key."""
-    chosen = {key: choice for key, choice in decided.items() if isinstance(choice, _Choice)}
-    return {key: choice for key, choice in chosen.items() if not _is_sure(_timing(choice.record))}
+def _unclear(decided: Mapping[str, _Chosen | str]) -> dict[str, _Chosen]:
+    """Return the chosen scripts whose gain the search does not show clearly, by task key."""
+    chosen = {key: choice for key, choice in decided.items() if isinstance(choice, _Chosen)}
+    return {key: choice for key, choice in chosen.items() if not _gains_clearly(_timing(choice.record))}
 
 
 def _timing(record: Record) -> Timing:
@@ -316,7 +316,7 @@ def _timing(record: Record) -> Timing:
 
 
 def _reported(
-    chosen: Mapping[str, _Choice | str], options: RunnerOptions, code: _Code, cost_of: CostOf
+    chosen: Mapping[str, _Chosen | str], options: RunnerOptions, code: _Code, cost_of: CostOf
 ) -> dict[str, Winner | str]:
     """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
     found = dict[str, Winner | str]()
@@ -348,10 +348,10 @@ def _scripts(search: TaskSearch, finalists: int) -> tuple[list[Record], list[str
     return [record for record, _ in found], [script for _, script in found]
 
 
-def _report(choice: _Choice, runner: Runner, code: _Code) -> Winner | str:
+def _report(choice: _Chosen, runner: Runner, code: _Code) -> Winner | str:
     """Measure a chosen script once more and return it with these figures, or why it is not used after all.
 
-    Where a script fails that was taken without a session of its own, the next best of the search takes its place.
+    Where a script fails that no session has chosen, the next best of the search takes its place.
     """
     task = choice.entry.search.task
     try:
@@ -359,8 +359,8 @@ def _report(choice: _Choice, runner: Runner, code: _Code) -> Winner | str:
     except BaselineError as error:
         return f"the chosen script could not be measured again: {reason(str(error))}"
     if result.valid is None:
-        following = _take(choice.entry, code, choice.next) if choice.next < FINALISTS else None
-        if isinstance(following, _Choice):
+        following = _from_search(choice.entry, code, choice.next) if choice.next < FINALISTS else None
+        if isinstance(following, _Chosen):
             return _report(following, runner, code)
         return f"the chosen script failed when repeated: {reason(result.why_not_valid)}"
     if result.valid.ratio_high < 1.0:
@@ -368,7 +368,7 @@ def _report(choice: _Choice, runner: Runner, code: _Code) -> Winner | str:
     return _winner(choice, result.valid, untuned)
 
 
-def _winner(choice: _Choice, timing: Timing, untuned: Timing) -> Winner:
+def _winner(choice: _Chosen, timing: Timing, untuned: Timing) -> Winner:
     """Return a chosen script with its times."""
     search, trace = choice.entry.search, choice.record.trace
     assert trace is not None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.outcome import Timing, Verdict, as_untuned
@@ -129,7 +128,7 @@ class EstimatedSessions:
         """Return the estimates, that of the program from those of its variant and its scripts."""
         del options, default
         reference_s = call_s(reference)
-        program_s = expected_s(proven.variant, [self.winners[key] for key in proven.sequences])
+        program_s = with_scripts_s(proven.variant, [self.winners[key] for key in proven.sequences])
         rivals = {built.variant.name: Timing.estimated(call_s(built), reference_s) for built in others}
         emitted = Timing.estimated(program_s, reference_s)
         return ProgramTimings(as_untuned(reference.measured), emitted, rivals, self.verdict)
@@ -145,3 +144,10 @@ class EstimatedSessions:
         """Return all dispatches: which of them a run calls is not known, and no check of theirs is missing."""
         del target, call_s
         return [task.name for task in proven.variant.model.tasks]
+
+
+def with_scripts_s(variant: BuiltVariant, winners: Iterable[Winner]) -> float:
+    """Return the seconds that a variant with scripts takes at most: its scripts and its other, untuned dispatches."""
+    times = [(w.task.weight * w.untuned.median_s, w.task.weight * w.timing.median_s) for w in winners]
+    rest = variant.measured.median_s - sum(untuned for untuned, _ in times)
+    return max(0.0, rest) + sum(tuned for _, tuned in times)

@@ -1,19 +1,27 @@
-"""The time that is left for emission in a run by time, and sessions that fit in."""
+"""The time that is left for emission in a run by time: choices among finalists, and sessions that fit in."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from mlir_sched.program.closing import AFTER_S, checking_s
+from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SHORT_SESSION_S, checking_s, sampling_s
 from mlir_sched.runner import RunnerOptions
 
 LEAST_REPORT_S, LONGEST_REPORT_S = 2.0, 10.0
 """Least and most seconds of sampling in the session that reports. The session takes what is left of the run's minutes
 between the two: the interval becomes narrower."""
+LONGER_REPORT_S = 1.8
+"""Extra seconds of a report after a choice: it takes more samples than a report alone. Not used where the search has
+shown the gain."""
+FIRST_CHOICE_S, REPORT_ONLY_S = 4.0, 1.5
+"""Seconds for a choice, and for a task without a choice, whose script is compiled and reported, before any were timed:
+between the least and the most that networks took on one and two cores."""
+RIVALS = 2
+"""Scripts that a choice is expected to be between."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class TimeLeft:
         """
         sampled = max(1, len(calls_s) - 1)
         checks_s = checking_s(calls_s) + checking_s([default_s] * 2)
-        return options.within(max(0.0, self.seconds() - checks_s) / (sampled + 1))
+        return options.capped(max(0.0, self.seconds() - checks_s) / (sampled + 1))
 
     def reporting(self, options: RunnerOptions, call_s: float) -> RunnerOptions:
         """Return the options of the session that reports: as long as time is left.
@@ -69,4 +77,61 @@ class TimeLeft:
             return options
         seconds = min(max(self.seconds() - checking_s([call_s] * 2), LEAST_REPORT_S), LONGEST_REPORT_S)
         longer = replace(options, racing=replace(options.racing, budget_s=max(options.racing.budget_s, seconds)))
-        return longer.within(seconds)
+        return longer.capped(seconds)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the time for choices goes. Samples that take more than the seconds above, as on devices, count as they are.
+
+    Attributes:
+        start: When the first choice began, by ``time.monotonic()``.
+        seconds: Seconds for all major tasks.
+        report_only_s: Seconds that each of these takes without a choice.
+        first_choice_s: Seconds that the first choice is expected to take.
+        longer_report_s: Seconds that a report after a choice takes beyond another one.
+    """
+
+    start: float
+    seconds: float
+    report_only_s: Sequence[float]
+    first_choice_s: float
+    longer_report_s: float
+
+    @staticmethod
+    def after(
+        minor: int, start: float, seconds: float, major_s: Sequence[tuple[float, float]], options: RunnerOptions
+    ) -> Pace:
+        """Return the pace of the major tasks after so many others without a choice, which began at ``start``.
+
+        Args:
+            minor: How many others.
+            start, seconds: As the attributes, with the others included.
+            major_s: Seconds per call of the untuned code and of the fastest code of every major task, the one that is
+                chosen for first before the others.
+            options: The options of the sessions.
+        """
+        now, short = time.monotonic(), options.capped(SHORT_SESSION_S)
+        least_s = (now - start) / minor if minor else REPORT_ONLY_S
+        report_only_s = [
+            least_s + max(0.0, sampling_s(short, untuned_s, [best_s]) - SHORT_SESSION_S) + CHECK_CALLS * untuned_s
+            for untuned_s, best_s in major_s
+        ]
+        first_choice_s, longer_report_s = FIRST_CHOICE_S, LONGER_REPORT_S
+        for untuned_s, best_s in major_s[:1]:
+            first_choice_s = max(first_choice_s, sampling_s(options, untuned_s, [best_s] * RIVALS))
+            longer_s = sampling_s(options, untuned_s, [best_s]) - sampling_s(short, untuned_s, [best_s])
+            longer_report_s = max(longer_report_s, longer_s)
+        return Pace(now, seconds - (now - start), report_only_s, first_choice_s, longer_report_s)
+
+    def has_time(self, decided: int, unclear: Collection[str]) -> bool:
+        """Say whether one more task may have a choice, so that all scripts can be reported.
+
+        Args:
+            decided: Tasks that had a choice.
+            unclear: Those whose report takes more time.
+        """
+        spent_s = time.monotonic() - self.start
+        choice_s = spent_s / decided if decided else self.first_choice_s
+        rest_s = self.longer_report_s * (len(unclear) + 1) + sum(self.report_only_s)
+        return spent_s + choice_s + rest_s < self.seconds

@@ -13,8 +13,7 @@ from typing import Protocol, runtime_checkable
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import Failure, FailureClass, FailureOrigin
 from mlir_sched.evaluation.evaluator import Evaluator, UntunedError
-from mlir_sched.evaluation.origin import is_of_environment
-from mlir_sched.evaluation.outage import OF_ENVIRONMENT, Outage
+from mlir_sched.evaluation.outage import OF_ENVIRONMENT, Outage, is_of_environment
 from mlir_sched.processes.shortage import says_shortage, shortage
 from mlir_sched.runner import BaselineError, UnverifiableError
 from mlir_sched.tasks.task import Task

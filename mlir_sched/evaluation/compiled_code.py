@@ -9,8 +9,8 @@ from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 from mlir_sched.compiler import CompileResult, CompilerPool
-from mlir_sched.compiler.pool import Candidate
-from mlir_sched.evaluation.origin import is_doubtful
+from mlir_sched.compiler.pool import CompileRequest
+from mlir_sched.evaluation.outage import may_be_of_environment
 from mlir_sched.tasks.task import Task
 
 LATEST = 512
@@ -125,7 +125,7 @@ class CompiledCode:
 
     def _compiled(self, pool: CompilerPool, wanted: Mapping[_Key, Wanted]) -> Iterator[tuple[_Key, CompileResult]]:
         keys = list(wanted)
-        candidates = [Candidate(task.source, script, task.constants) for task, script in wanted.values()]
+        candidates = [CompileRequest(task.source, script, task.constants) for task, script in wanted.values()]
         for number, result in pool.compile_all(candidates):
             self._settle(keys[number], result)
             yield keys[number], result
@@ -176,6 +176,6 @@ def _result(pending: _Pending) -> CompileResult | None:
     """Wait for a result; None where it does not come, or is a failure for which the machine may be to blame."""
     with suppress(CancelledError):
         result = pending.result()
-        if result.failure is None or not is_doubtful(result.failure):
+        if result.failure is None or not may_be_of_environment(result.failure):
             return result
     return None

@@ -20,9 +20,7 @@ Python's 5 ms, each of its eight questions per candidate waited for the thread t
 class CompilingAhead:
     """A thread that has a pool compile while programs are measured, or only decides while the pool compiles.
 
-    What runs beside a measurement disturbs it by the memory that both use. Measured on two cores of a Zen 4 with the
-    dispatches of ResNet-50: the median ratio of two candidates moves by 1.3 % between two sessions, whether the other
-    core compiles or not.
+    What runs beside a measurement disturbs it by the memory that both use, and by less than sessions differ anyhow.
 
     Args:
         pool: Compiles; nothing else uses it meanwhile.

@@ -23,8 +23,8 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 
 LAUNCH_S = 3e-6
-"""Seconds that a dispatch takes at least, as the device waits for the next launch. Source: measured on an NVIDIA H200
-(``docs/measurement.md``, "Devices without timestamps")."""
+"""Seconds that a dispatch takes at least, as the device waits for the next launch (``docs/measurement.md``, "Devices
+without timestamps")."""
 
 
 class CompileAndAssemble(Compiling):

@@ -18,7 +18,7 @@ from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, Fa
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.compiling_ahead import CompilingAhead
 from mlir_sched.evaluation.lookahead import Lookahead
-from mlir_sched.evaluation.origin import is_doubtful, is_of_environment
+from mlir_sched.evaluation.outage import is_of_environment, may_be_of_environment
 from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.evaluation.yardstick import Yardstick, Yardsticks
 from mlir_sched.gpu_model.ptx import PtxError
@@ -247,12 +247,14 @@ class CompileAndRun(Compiling):
         if self._model is None:
             return [None] * len(scripts)
         with ThreadPoolExecutor(self._pool.workers) as assembling:  # threads that wait for the assembler's processes
-            found, doubtful = {}, False
+            found, of_environment = {}, False
             for index, result in self._code.of(self._pool, [(task, script) for script in scripts]):
-                doubtful = doubtful or (result.failure is not None and is_doubtful(result.failure))
+                of_environment = of_environment or (
+                    result.failure is not None and may_be_of_environment(result.failure)
+                )
                 found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
             estimates = [found[index].result() for index in range(len(scripts))]
-        if doubtful and (failure := self._compiled_untuned(task).failure) is not None:
+        if of_environment and (failure := self._compiled_untuned(task).failure) is not None:
             raise EnvironmentFailureError(str(failure))
         return estimates
 

@@ -1,12 +1,12 @@
-"""Failures of the machine in a row: a pause after each, and the end of the search after too many."""
+"""Failures of the machine: how they are told from others, a pause after each, and the end after too many in a row."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-from mlir_sched.errors import EnvironmentFailureError, EnvironmentStopError
-from mlir_sched.processes.shortage import shortage
+from mlir_sched.errors import EnvironmentFailureError, EnvironmentStopError, Failure, FailureClass, FailureOrigin
+from mlir_sched.processes.shortage import says_shortage, shortage
 
 MOST_FAILURES = 8
 """Failures in a row after which the search stops."""
@@ -45,3 +45,14 @@ class Outage:
     def succeeded(self) -> None:
         """End the row."""
         self.failures = 0
+
+
+def is_of_environment(failure: Failure) -> bool:
+    """Say whether a failure shows by itself that the machine is to blame."""
+    return failure.origin is FailureOrigin.ENVIRONMENT or says_shortage(failure.message)
+
+
+def may_be_of_environment(failure: Failure) -> bool:
+    """Say whether the machine may be to blame for a failure: a crash, a limit that was passed, an error of a run."""
+    own_mistake = failure.kind is FailureClass.INTERNAL_ERROR
+    return is_of_environment(failure) or not (failure.kind.is_lasting or own_mistake)

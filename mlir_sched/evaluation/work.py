@@ -15,8 +15,7 @@ from mlir_sched.errors import EnvironmentStopError, Failure, FailureClass, UserE
 from mlir_sched.evaluation.canary import OF_UNTUNED, Judge
 from mlir_sched.evaluation.evaluator import Anticipating, Estimator, Evaluator, UntunedError
 from mlir_sched.evaluation.lookahead import Lookahead
-from mlir_sched.evaluation.origin import is_doubtful
-from mlir_sched.evaluation.outage import Outage
+from mlir_sched.evaluation.outage import Outage, may_be_of_environment
 from mlir_sched.evaluation.task_records import Candidate, TaskRecords
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.tasks.task import Task
@@ -213,7 +212,7 @@ class CandidateWork:
     def _is_doubtful(self, outcome: Outcome) -> bool:
         """Say whether the machine may be to blame for an outcome that was not known before."""
         failure = outcome.failure
-        return failure is not None and is_doubtful(failure) and outcome.binary_hash not in self.known
+        return failure is not None and may_be_of_environment(failure) and outcome.binary_hash not in self.known
 
     def _settle_kept(self) -> None:
         """Store the records that the store did not take when they were known; a full disk is waited for, too."""

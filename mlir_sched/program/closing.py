@@ -15,12 +15,12 @@ SESSION_S = 1.0
 CHECK_CALLS = 6
 """Calls per program that its checks take in a session, those that look for data races included."""
 AFTER_S = 2.0
-"""Seconds after the last session: the profile of the program and the report. Source: 1.1 s, a T5 encoder."""
-BRIEF_S = 0.25
-"""Most seconds of sampling per program in a brief session, fewest pairs apart."""
+"""Seconds after the last session, about twice what the profile of the program and the report take."""
+SHORT_SESSION_S = 0.25
+"""Most seconds of sampling per program in a short session, fewest pairs apart."""
 FINALIST_S = 2.0
-"""Seconds that the finalists of a task take at least, in a run by time. Where they need more, fewer tasks have a
-choice. Source: measured on MobileNet-V2 and ResNet-50, on a slow machine, 0.8 and 3.5 s."""
+"""Seconds set aside for the finalists of a task, at least, in a run by time: about the mean of what they take in
+networks of convolutions. Where they need more, fewer tasks have a choice."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ def emission_s(
 
 
 def finalist_s(options: RunnerOptions, untuned_s: float) -> float:
-    """Return about how many seconds the finalists of a task take, at least: one script is reported briefly.
+    """Return about how many seconds the finalists of a task take, at least: one script has a short report.
 
     Args:
         options: The options of the sessions; samples that have a process of their own take most of the time.
         untuned_s: Seconds per call of the task's untuned code.
     """
-    return max(FINALIST_S, sampling_s(options.within(BRIEF_S), untuned_s, [untuned_s]))
+    return max(FINALIST_S, sampling_s(options.capped(SHORT_SESSION_S), untuned_s, [untuned_s]))
 
 
 def session_s(options: RunnerOptions, reference_s: float, others_s: Sequence[float]) -> float:

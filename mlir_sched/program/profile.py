@@ -77,7 +77,7 @@ class ProgramProfile:
         return self.seconds[name] / self.calls[name] if name in self.seconds else None
 
 
-def together(profiles: Sequence[ProgramProfile]) -> ProgramProfile:
+def merged(profiles: Sequence[ProgramProfile]) -> ProgramProfile:
     """Return the profile of functions that are called one after the other."""
     names = dict.fromkeys(name for each in profiles for name in each.seconds)
     return ProgramProfile(

@@ -9,7 +9,7 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing, of_all
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.inside import FunctionInside, hidden_types, verified_inside
-from mlir_sched.program.profile import ProgramProfile, profile_program, together
+from mlir_sched.program.profile import ProgramProfile, merged, profile_program
 from mlir_sched.program.stateful_programs import in_two_orders, state_of
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
 from mlir_sched.runner.checks.check import Check, Checks, InputKind
@@ -58,7 +58,7 @@ def measure_programs(
     measured = [_measure_entry(runner, model, entry, baseline, others) for entry in model.entries]
     names = [f"@{entry.name}: " if len(model.entries) > 1 else "" for entry in model.entries]
     results = tuple(_combined(names, [results[index] for _, results in measured]) for index in range(len(others)))
-    return in_sequence([timing for timing, _ in measured]), results
+    return sum_of([timing for timing, _ in measured]), results
 
 
 def with_cause(message: str, model: Model) -> str:
@@ -79,7 +79,7 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
     if not target.clock.profiling:
         return None
     try:
-        return together(
+        return merged(
             [
                 profile_program(
                     program_of(model, entry, CompiledModel(vmfb)),
@@ -95,7 +95,7 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
         return None
 
 
-def in_sequence(timings: Sequence[Timing]) -> Timing:
+def sum_of(timings: Sequence[Timing]) -> Timing:
     """Return the timing of functions that are called one after the other.
 
     Medians add up. The low bound of the sum adds the low bounds of all functions, the high bound their high bounds; the
@@ -199,4 +199,4 @@ def _combined(names: Sequence[str], results: Sequence[RunResult]) -> RunResult:
     verdict = of_all(result.verdict for result in results)
     inside = tuple(name for result in results for name in result.inside)
     unchecked = next((result.unchecked for result in results if result.unchecked), "")
-    return RunResult(in_sequence(timings), None, tuple(constant), inside, unchecked, verdict=verdict)
+    return RunResult(sum_of(timings), None, tuple(constant), inside, unchecked, verdict=verdict)

@@ -239,7 +239,7 @@ class RunnerOptions:
         return self.driver.clock
 
     @property
-    def roughly(self) -> RunnerOptions:
+    def first_look(self) -> RunnerOptions:
         """These options for a first look at programs without scripts, which are measured again before they are emitted.
 
         No check is repeated, and there is no look for data races: the compiler made the programs without any script.
@@ -251,7 +251,7 @@ class RunnerOptions:
         return replace(self, racing=racing, checks=checks)
 
     @property
-    def alone(self) -> RunnerOptions:
+    def baseline_only(self) -> RunnerOptions:
         """These options for timing a baseline without any candidate: in a search, a slow baseline gets few pairs.
 
         Candidates are timed in turns with it again; until then its time only says which task matters.
@@ -260,7 +260,7 @@ class RunnerOptions:
             self if self.racing.fixed else replace(self, racing=replace(self.racing, patience_s=self.racing.budget_s))
         )
 
-    def within(self, seconds: float) -> RunnerOptions:
+    def capped(self, seconds: float) -> RunnerOptions:
         """Return these options with at most so many seconds of sampling per program, but for the fewest pairs."""
         if seconds == inf:
             return self

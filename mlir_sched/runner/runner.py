@@ -160,7 +160,7 @@ class Runner:
         call_s = self._prepared.call_s
         own = Contender(protocol.BASELINE, baseline, call_s, once=call_s >= LONG_CALL_S)
         if not any(contender.pairs for contender in contenders.values()):
-            self._race(self.options.alone).run([own], decide=False)
+            self._race(self.options.baseline_only).run([own], decide=False)
             if own.failure is not None:
                 raise BaselineError(f"the baseline fails while it is timed: {own.failure.message}")
         self._release(len(candidates))

@@ -95,7 +95,7 @@ class RewriteTests(ABC):
     def test_rewritten_programs_compute_the_same(self) -> None:
         """The rewrite is proven applied, and the program computes what it computes without the rewrite."""
         target, made = detect_target(self.target, 1), self.make()
-        options = RunnerOptions.for_device(target.driver).roughly
+        options = RunnerOptions.for_device(target.driver).first_look
         with temporary_folder() as folder, MeasuredPrograms.open(options) as programs:
             for name, text in self.programs().items():
                 path = Path(folder) / "model.mlir"

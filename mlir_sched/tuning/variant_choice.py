@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.variants.compile_policy import Choice
+from mlir_sched.program.variants.compile_policy import CompilePolicy
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -39,7 +39,7 @@ VARIANT_CALLS = 6
 
 
 @dataclass
-class VariantChoice(Choice):
+class VariantChoice(CompilePolicy):
     """The choice of the variants that are compiled, made once per run: a resumed run makes the same choice.
 
     Attributes:
@@ -91,15 +91,15 @@ class VariantChoice(Choice):
         )
         return known
 
-    def wants(self, name: str) -> bool:
+    def should_compile(self, name: str) -> bool:
         """Say whether a further variant is to be compiled."""
         return self._decided(name, wanted=self._has_time())
 
-    def wants_beside(self, name: str, *, extended: bool) -> bool:
+    def should_compile_beside(self, name: str, *, extended: bool) -> bool:
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
 
-        That takes time to give the dispatches of both candidates before one of the two is chosen. Of a large program no
-        variant is compiled that another one extends.
+        Both variants need candidates before one can be chosen. Of a large program a variant is skipped that another one
+        extends.
 
         Args:
             name: Its name.
@@ -109,12 +109,12 @@ class VariantChoice(Choice):
         has_time = 2 * COVERING_BUILDS * self.build_s <= exploring_s and self._has_time()
         return self._decided(name, wanted=has_time and not (extended and self.build_s >= LARGE_BUILD_S))
 
-    def fails(self, name: str) -> None:
+    def note_failure(self, name: str) -> None:
         """Note that a variant that was wanted does not compile: another one may be compiled in its place."""
         assert name
         self._failed += 1
 
-    def expected(self, name: str) -> str:
+    def favoured(self, name: str) -> str:
         """Return the variant that the default's profile speaks for, the same in every run that goes on with this."""
         decided: str = self.store.decide(f"{self.key}-expected", lambda: name)
         return decided
@@ -150,14 +150,14 @@ class VariantChoice(Choice):
         """Whether how long variants take to be timed decides how many are compiled."""
         return self.until != math.inf
 
-    def expects(self, *, call_s: float, build_s: float) -> None:
+    def note_costs(self, *, call_s: float, build_s: float) -> None:
         """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
         self.timing_s, self.build_s = VARIANT_CALLS * call_s, build_s
 
-    def settles(self, name: str, *, far_faster: bool) -> bool:
-        """Say whether a variant leaves no other one a chance, the same in every run that goes on with this one."""
-        settled: bool = self.store.decide(f"{self.key}-settled-{name}", lambda: far_faster)
-        return settled
+    def dominates(self, name: str, *, far_faster: bool) -> bool:
+        """Say whether a variant dominates all others, the same in every run that goes on with this one."""
+        dominant: bool = self.store.decide(f"{self.key}-settled-{name}", lambda: far_faster)
+        return dominant
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread, for all runs on as many threads.

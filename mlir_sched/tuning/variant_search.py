@@ -18,7 +18,7 @@ from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.evaluation.work import Work
 from mlir_sched.program.building import fastest, profiled
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.variants.tunability import promising, worth_tuning
+from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import MOST_FURTHER, Part, Turn
 from mlir_sched.tuning.exchange import Find, finds_of
@@ -96,7 +96,7 @@ class VariantSearch:
         events: SearchEvents,
         time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]],
         algorithms: AlgorithmChoice | None = None,
-        settled: Collection[str] = (),
+        dominant: Collection[str] = (),
         prepare: Callable[[BuiltVariant], BuiltVariant] = lambda built: built,
     ) -> VariantSearch:
         """Return the search over the variants of a model; where none can have scripts, the fastest one has no work.
@@ -105,16 +105,16 @@ class VariantSearch:
             run, time_programs, algorithms: As the attributes.
             built: All variants, the default first.
             events: Is told what happens in the searches.
-            settled: Names of the variants that leave the others no chance.
+            dominant: Names of the variants that dominate all others.
             prepare: Called with every variant that is searched, for what its tasks need beside their code.
         """
         by_name, space, target = {b.variant.name: b for b in built}, run.space, run.target
-        chosen = worth_tuning(built, space, target, settled) or [fastest(built)]
+        chosen = tunable_variants(built, space, target, dominant) or [fastest(built)]
         names = run.decide("tuned", lambda: [b.variant.name for b in chosen])
         if run.budget.by_time:  # by time, the dispatches that matter most come first
             by_name |= {name: profiled(by_name[name], run.target) for name in names}
-            of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
-            names = run.decide("promising", lambda: of_use)
+            of_use = with_tunable_time([by_name[name] for name in names], space, target)
+            names = run.decide("promising", lambda: [b.variant.name for b in of_use])
         programs = []
         for name in names:
             with run.costs.of(WorkKind.CAPTURE, name):

@@ -38,7 +38,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuned]:
         found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
         return found
 
-    with short_sessions(), patch.object(VariantChoice, "wants", lambda *_: False):
+    with short_sessions(), patch.object(VariantChoice, "should_compile", lambda *_: False):
         yield summary_of
 
 

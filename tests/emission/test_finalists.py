@@ -13,14 +13,14 @@ from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
 from replayed_run import task_of
 
 from mlir_sched.compiler import CompileResult, CompilerPool
-from mlir_sched.compiler.pool import Candidate
+from mlir_sched.compiler.pool import CompileRequest
 from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import finalists
 from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.outcome import Outcome, Timing, Verdict
-from mlir_sched.program.closing import BRIEF_S
+from mlir_sched.program.closing import SHORT_SESSION_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import LOCAL
@@ -78,7 +78,7 @@ class Sessions(Nothing):
     flags: tuple[str, ...] = ()
     chain_length: int = 0
 
-    def compile_all(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, CompileResult]]:
+    def compile_all(self, candidates: Sequence[CompileRequest]) -> Iterator[tuple[int, CompileResult]]:
         place = -1
         for index, candidate in enumerate(candidates):
             place = -1 if candidate.script is None else place + 1
@@ -221,25 +221,25 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in range(4)]
     records = [record(trace, "") for trace in drawn]
     task = task_of("matmul", DISPATCH)
-    light, heavy = (replace(task, key=key, name=key, weight=weight) for key, weight in (("light", 1), ("heavy", 99)))
-    searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (light, heavy)]
+    minor, major = (replace(task, key=key, name=key, weight=weight) for key, weight in (("minor", 1), ("major", 99)))
+    searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (minor, major)]
     found = choose_finalists(searches, RunnerOptions.final(LOCAL))
-    assert list(found.winners) == ["light", "heavy"]
-    assert budgets == [BRIEF_S, 1.0, 1.0]
+    assert list(found.winners) == ["minor", "major"]
+    assert budgets == [SHORT_SESSION_S, 1.0, 1.0]
     assert len(sessions.compiled) == FINALISTS + 1
     assert not sessions.ratios
 
 
 @pytest.mark.parametrize(("searched", "seconds"), [(timing(2.0), 100.0), (timing(2.0), math.inf), (SEARCHED, 100.0)])
-def test_within_limited_time_a_script_that_gains_without_doubt_is_reported_briefly(
+def test_within_limited_time_a_script_that_gains_clearly_has_a_short_report(
     searched: Timing, seconds: float, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budgets = replace_processes(monkeypatch, Sessions([[timing(1.5)] * 2, [timing(1.5)]]))
     searches = Searched(task_of("matmul", DISPATCH), SPACE, [record(trace, "", searched) for trace in traces])
     found = choose_finalists([cast("TaskSearch", searches)], RunnerOptions.final(LOCAL), seconds)
     assert len(found.winners) == 1
-    brief = searched is not SEARCHED and seconds < math.inf
-    assert budgets == [1.0, BRIEF_S if brief else 1.0]
+    short = searched is not SEARCHED and seconds < math.inf
+    assert budgets == [1.0, SHORT_SESSION_S if short else 1.0]
 
 
 def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Sessions at the end of a run by time fit into what is left of the run."""
+"""Choices among finalists, and sessions at the end of a run by time, fit into what is left of the run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import math
 import time
 
 import pytest
+from fixed_targets import FIXED, FIXED_VULKAN
 
-from mlir_sched.emission.time_left import LEAST_REPORT_S, LONGEST_REPORT_S, TimeLeft
-from mlir_sched.program.closing import AFTER_S, checking_s, session_s
+from mlir_sched.emission.time_left import (
+    FIRST_CHOICE_S,
+    LEAST_REPORT_S,
+    LONGER_REPORT_S,
+    LONGEST_REPORT_S,
+    REPORT_ONLY_S,
+    RIVALS,
+    Pace,
+    TimeLeft,
+)
+from mlir_sched.program.closing import AFTER_S, SHORT_SESSION_S, checking_s, session_s
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import LOCAL
 
@@ -52,4 +62,56 @@ def test_the_session_that_reports_fills_the_time_that_is_left(seconds: float, sa
 
 
 def test_an_endless_limit_is_none() -> None:
-    assert FINAL.within(math.inf) == FINAL
+    assert FINAL.capped(math.inf) == FINAL
+
+
+ON_CPU, ON_DEVICE = (RunnerOptions.final(target.driver) for target in (FIXED, FIXED_VULKAN))
+
+
+def pace(
+    options: RunnerOptions, *, untuned_s: float = 1e-3, minor: int = 0, tasks: int = 1, seconds: float = 30.0
+) -> Pace:
+    start = time.monotonic()
+    return Pace.after(minor, start - minor * 0.1, seconds, [(untuned_s, 1e-3)] * tasks, options)
+
+
+@pytest.mark.parametrize(("untuned_s", "has_time"), [(1e-3, True), (0.1, False)])
+def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwards(
+    untuned_s: float, has_time: bool
+) -> None:
+    found = pace(ON_CPU, untuned_s=untuned_s, minor=10, tasks=30, seconds=31.0)
+    assert found.seconds == pytest.approx(30.0, abs=0.5)
+    assert found.has_time(0, ()) == has_time
+
+
+def test_minor_tasks_show_what_a_report_takes_besides_its_samples() -> None:
+    assert pace(ON_CPU, minor=10).report_only_s[0] == pytest.approx(0.1, abs=0.05)
+    assert pace(ON_CPU).report_only_s[0] == pytest.approx(REPORT_ONLY_S, abs=0.05)
+
+
+def test_slow_untuned_code_makes_reports_long() -> None:
+    """Six pairs with a call that warms up, and the calls of the checks."""
+    assert pace(ON_CPU, untuned_s=0.1, minor=10).report_only_s[0] == pytest.approx(0.1 + (6 + 6) * 0.1, abs=0.25)
+
+
+def test_short_calls_on_the_cpu_take_what_was_measured_there() -> None:
+    found = pace(ON_CPU)
+    assert (found.first_choice_s, found.longer_report_s) == (FIRST_CHOICE_S, LONGER_REPORT_S)
+
+
+def test_where_samples_are_processes_choices_and_reports_take_what_these_take() -> None:
+    """The samples are as many as the budget holds, of a short session as few as give an interval."""
+    found = pace(ON_DEVICE)
+    pair_s = 2 * ON_DEVICE.samples.sample_s(1e-3)
+    budget_s, short_s = ON_DEVICE.racing.budget_s, ON_DEVICE.racing.min_slow_pairs * pair_s
+    assert found.first_choice_s >= RIVALS * (budget_s - pair_s) > FIRST_CHOICE_S
+    assert found.longer_report_s == pytest.approx(budget_s - short_s, abs=pair_s)
+    assert found.report_only_s[0] == pytest.approx(REPORT_ONLY_S + short_s - SHORT_SESSION_S, abs=0.05)
+
+
+def test_the_choices_made_show_what_another_one_takes() -> None:
+    start = time.monotonic() - 10.0
+    found = Pace(start, 30.0, [1.0], first_choice_s=4.0, longer_report_s=1.0)
+    assert [found.has_time(decided, ()) for decided in (1, 2)] == [True, True]
+    assert [Pace(start, 18.0, [1.0], 4.0, 1.0).has_time(decided, ()) for decided in (1, 2)] == [False, True]
+    assert not Pace(start, 18.0, [1.0], 4.0, 1.0).has_time(2, ("a", "b"))

@@ -23,7 +23,7 @@ from mlir_sched.evaluation import outage
 from mlir_sched.evaluation.canary import Canary, Judge
 from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.evaluation.evaluator import CompileAndRun
-from mlir_sched.evaluation.origin import is_doubtful
+from mlir_sched.evaluation.outage import may_be_of_environment
 from mlir_sched.processes import child
 from mlir_sched.processes.temporary import session_folder
 from mlir_sched.runner import CheckOptions, RacingOptions, RunnerOptions
@@ -59,7 +59,7 @@ def test_a_compiler_that_cannot_write_is_no_failure_of_the_candidate(
     no_more_files(evaluator)
     ((_, outcome),) = evaluator.evaluate(matmul, [iree_cases.GOOD_SCRIPT], {})
     assert outcome.failure is not None
-    assert is_doubtful(outcome.failure)
+    assert may_be_of_environment(outcome.failure)
     no_more_files(evaluator)
     assert Judge(evaluator, matmul).of_candidates({0: outcome.failure}) == set()
     assert pauses == [outage.FIRST_PAUSE_S]

@@ -13,7 +13,7 @@ import pytest
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.compile_result import failed
-from mlir_sched.compiler.pool import Candidate
+from mlir_sched.compiler.pool import CompileRequest
 from mlir_sched.emission.final_measurement import compile_scripts
 from mlir_sched.errors import FailureClass
 from mlir_sched.evaluation import compiled_code
@@ -44,7 +44,7 @@ class Pool(CompilerPool):
         self.requests: list[list[str]] = []
         self.failing: dict[str, CompileResult | Exception] = {}
 
-    def compile_all(self, candidates: Sequence[Candidate]) -> Generator[tuple[int, CompileResult], None, None]:
+    def compile_all(self, candidates: Sequence[CompileRequest]) -> Generator[tuple[int, CompileResult], None, None]:
         texts = [candidate.script or candidate.source for candidate in candidates]
         if texts:
             self.requests.append(texts)
@@ -155,7 +155,7 @@ class SlowPool(Pool):
         super().__init__()
         self.begun, self.may_go_on = Event(), Event()
 
-    def compile_all(self, candidates: Sequence[Candidate]) -> Generator[tuple[int, CompileResult], None, None]:
+    def compile_all(self, candidates: Sequence[CompileRequest]) -> Generator[tuple[int, CompileResult], None, None]:
         self.begun.set()
         assert self.may_go_on.wait(30)
         yield from super().compile_all(candidates)

@@ -15,7 +15,7 @@ from contraction_payloads import matmul
 from fixed_targets import FIXED_CUDA, space_of
 from payload_text import Payload
 
-from mlir_sched.compiler.pool import Candidate
+from mlir_sched.compiler.pool import CompileRequest
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.evaluation import time_model
 from mlir_sched.evaluation.estimating import CompileAndAssemble
@@ -47,7 +47,7 @@ def evaluator(task: Task, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompileAn
     with CompileAndAssemble(task.flags, target(), workers=1) as made:
         compile_all = made._pool.compile_all
 
-        def without_scripts(candidates: Sequence[Candidate]) -> Any:
+        def without_scripts(candidates: Sequence[CompileRequest]) -> Any:
             return compile_all([replace(candidate, script=None) for candidate in candidates])
 
         monkeypatch.setattr(made._pool, "compile_all", without_scripts)
@@ -94,7 +94,7 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(
         assert seconds == first.timing.median_s
         compile_all, further = made._pool.compile_all, list[str | None]()
 
-        def noted(candidates: Sequence[Candidate]) -> Any:
+        def noted(candidates: Sequence[CompileRequest]) -> Any:
             further.extend(candidate.script for candidate in candidates)
             return compile_all(candidates)
 

@@ -11,7 +11,7 @@ from emission_cases import DISPATCH, timing
 from replayed_run import task_of
 
 from mlir_sched.compiler import CompileResult
-from mlir_sched.compiler.pool import Candidate
+from mlir_sched.compiler.pool import CompileRequest
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import CompileAndRun
@@ -67,7 +67,7 @@ class Pool:
     chain_length: int = 0
     compiled: list[bytes] = field(default_factory=list)
 
-    def compile_all(self, candidates: Sequence[Candidate]) -> Any:
+    def compile_all(self, candidates: Sequence[CompileRequest]) -> Any:
         for index, candidate in enumerate(candidates):
             vmfb = UNTUNED if candidate.script is None else candidate.script.encode()
             self.compiled.append(vmfb)

@@ -15,7 +15,7 @@ from mlir_sched.outcome import Verdict
 from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.variants.choosing import build_variants
-from mlir_sched.program.variants.compile_policy import Choice
+from mlir_sched.program.variants.compile_policy import CompilePolicy
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.program import Program
@@ -53,10 +53,10 @@ func.func @undefined(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
 QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
 
 
-class DefaultOnly(Choice):
+class DefaultOnly(CompilePolicy):
     """A choice of no variant besides the default."""
 
-    def wants(self, name: str) -> bool:
+    def should_compile(self, name: str) -> bool:
         return False
 
 

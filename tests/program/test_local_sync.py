@@ -18,7 +18,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
 from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
-from mlir_sched.program.variants.compile_policy import Choice
+from mlir_sched.program.variants.compile_policy import CompilePolicy
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
@@ -45,8 +45,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
         return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=16, threads=2))
 
 
-class OnlyO3(Choice):
-    def wants(self, name: str) -> bool:
+class OnlyO3(CompilePolicy):
+    def should_compile(self, name: str) -> bool:
         return name == "O3"
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.profile import ProgramProfile, read_profile, together
+from mlir_sched.program.profile import ProgramProfile, merged, read_profile
 
 CONV, FIRST, SECOND = (
     "main$async_dispatch_0_conv_8x8_f32",
@@ -49,6 +49,6 @@ def test_a_dispatch_of_an_unknown_name_counts_for_the_first_that_computes_the_sa
 
 def test_functions_in_a_row_have_one_profile() -> None:
     one = ProgramProfile({CONV: 1e-6}, {CONV: 1})
-    both = together([one, ProgramProfile({CONV: 2e-6, FIRST: 1e-6}, {CONV: 1, FIRST: 3})])
+    both = merged([one, ProgramProfile({CONV: 2e-6, FIRST: 1e-6}, {CONV: 1, FIRST: 3})])
     assert both.seconds == pytest.approx({CONV: 3e-6, FIRST: 1e-6})
     assert both.calls == {CONV: 2, FIRST: 3}

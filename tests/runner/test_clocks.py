@@ -80,7 +80,7 @@ def test_a_search_has_the_options_of_its_clock(driver: Driver, threads: int, row
     assert (options.driver, options.threads, options.seed) == (driver, threads, 3)
     assert (options.samples, options.racing, options.checks) == (row.samples, row.racing, row.checks)
     assert options.timeouts == row.timeouts
-    assert options.roughly.racing.patience_s == row.first_look_s
+    assert options.first_look.racing.patience_s == row.first_look_s
 
 
 @each_row

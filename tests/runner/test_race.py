@@ -74,7 +74,7 @@ def test_clear_losers_get_two_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_first_look_at_a_slow_program_is_short(
     monkeypatch: pytest.MonkeyPatch, driver: Driver, call_s: float, pairs: int
 ) -> None:
-    contenders = run(Machine({1: call_s}, monkeypatch), options=RunnerOptions.for_device(driver).roughly)
+    contenders = run(Machine({1: call_s}, monkeypatch), options=RunnerOptions.for_device(driver).first_look)
     assert len(contenders[1].pairs) == pairs
 
 

@@ -263,7 +263,7 @@ def test_a_hopeless_candidate_gets_all_checks_where_numbers_are_claimed(
 ) -> None:
     monkeypatch.setattr(Runner, "_hopeless_s", lambda runner, handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
-    for options in (RunnerOptions.final(LOCAL), FAST.roughly):
+    for options in (RunnerOptions.final(LOCAL), FAST.first_look):
         with Runner(options) as whole:
             names = ("right", "stale_state")
             right, wrong = whole.measure(matmul("right"), [matmul(name) for name in names], CHECKS)[1]
@@ -339,7 +339,7 @@ def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     assert timing.samples >= FAST.racing.min_pairs
 
 
-@pytest.mark.parametrize(("options", "checks"), [(FAST, len(CHECKS) + 2), (FAST.roughly, len(CHECKS))])
+@pytest.mark.parametrize(("options", "checks"), [(FAST, len(CHECKS) + 2), (FAST.first_look, len(CHECKS))])
 def test_a_first_look_repeats_no_check(
     matmul: Compiled, monkeypatch: pytest.MonkeyPatch, options: RunnerOptions, checks: int
 ) -> None:

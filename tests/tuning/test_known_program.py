@@ -18,7 +18,7 @@ from mlir_sched.program import building
 from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import build_variants
-from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, Choice
+from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
@@ -85,30 +85,30 @@ def test_a_run_by_time_asks_once_what_is_known_and_one_by_trials_never(store: Re
     assert resumed.known(model_of("x", "y")) == {"variant": "O3"}
 
 
-class Knowing(Choice):
+class Knowing(CompilePolicy):
     """A choice in which an earlier run decided something, without time for a second variant beside that."""
 
-    def __init__(self, decisions: Mapping[str, Value], *, settled: bool) -> None:
+    def __init__(self, decisions: Mapping[str, Value], *, dominant: bool) -> None:
         self.decisions = decisions
-        self.settled = settled
+        self.dominant = dominant
 
     def known(self, default: Model) -> Mapping[str, Value]:
         assert default.tasks
         return self.decisions
 
-    def wants_beside(self, name: str, *, extended: bool) -> bool:
+    def should_compile_beside(self, name: str, *, extended: bool) -> bool:
         del name, extended
         return False
 
-    def settles(self, name: str, *, far_faster: bool) -> bool:
+    def dominates(self, name: str, *, far_faster: bool) -> bool:
         del far_faster
-        return self.settled and name == LAYOUT
+        return self.dominant and name == LAYOUT
 
 
 @pytest.mark.landing
 @pytest.mark.sweep("nightly")
 @pytest.mark.parametrize(
-    ("decisions", "settled", "chosen"),
+    ("decisions", "dominant", "chosen"),
     [
         (WINOGRAD, True, [f"channels_last+winograd({SHAPES[0]})"]),
         ({**WINOGRAD, "algorithm 9x9x64x64": "winograd"}, True, [f"channels_last+winograd({SHAPES[0]})"]),
@@ -118,7 +118,7 @@ class Knowing(Choice):
     ],
 )
 def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_run(
-    decisions: Mapping[str, Value], settled: bool, chosen: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    decisions: Mapping[str, Value], dominant: bool, chosen: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(two_shapes())
@@ -130,7 +130,7 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(building, "time_variants", timed)
     times = MeasuredPrograms(cast("Runner", None))
-    found = build_variants(path, cases.TARGET, times, choice=Knowing(decisions, settled=settled))
+    found = build_variants(path, cases.TARGET, times, policy=Knowing(decisions, dominant=dominant))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}
     assert others == set(chosen)
-    assert (CHOSEN_BEFORE in found.left_out.values()) == (not settled)
+    assert (CHOSEN_BEFORE in found.left_out.values()) == (not dominant)

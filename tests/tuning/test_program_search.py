@@ -291,13 +291,13 @@ def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         now = time.monotonic()
         first = VariantChoice.of(model, TARGET, options, store, now - 19.0)
-        assert first.wants("O3")
+        assert first.should_compile("O3")
         first.until = now
-        assert not first.wants("data-tiling")
+        assert not first.should_compile("data-tiling")
         first.keep()
         resumed = VariantChoice.of(model, TARGET, options, store, now)
-        assert [resumed.wants(name) for name in ("O3", "data-tiling")] == [True, False]
-        assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).wants("data-tiling")
+        assert [resumed.should_compile(name) for name in ("O3", "data-tiling")] == [True, False]
+        assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).should_compile("data-tiling")
 
 
 @pytest.mark.parametrize(("timing_s", "build_s", "wanted"), [(8.0, 0.0, 2), (8.0, 5.0, 1), (0.0, 21.0, 0)])
@@ -309,8 +309,8 @@ def test_variants_that_take_long_to_be_compiled_and_timed_are_fewer(
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         choice = VariantChoice.of(model, TARGET, TuneOptions(minutes=1.0), store, time.monotonic())
         assert choice.hurried
-        choice.expects(call_s=timing_s / VARIANT_CALLS, build_s=build_s)  # of the 20 seconds that all may take
-        assert [choice.wants(name) for name in ("a", "b", "c")] == [number < wanted for number in range(3)]
+        choice.note_costs(call_s=timing_s / VARIANT_CALLS, build_s=build_s)  # of the 20 seconds that all may take
+        assert [choice.should_compile(name) for name in ("a", "b", "c")] == [number < wanted for number in range(3)]
 
 
 @pytest.mark.parametrize(("build_s", "extended"), [(3.0, False), (0.9 * LARGE_BUILD_S, True)])
@@ -327,12 +327,12 @@ def test_a_variant_is_compiled_beside_a_faster_one_where_the_search_has_time_for
             (TuneOptions(trials=5), True),
         ):
             choice = VariantChoice.of(model, TARGET, options, store, time.monotonic())
-            choice.expects(call_s=0.0, build_s=build_s)
-            assert choice.wants("a")
-            assert choice.wants_beside("b", extended=extended) is wanted
+            choice.note_costs(call_s=0.0, build_s=build_s)
+            assert choice.should_compile("a")
+            assert choice.should_compile_beside("b", extended=extended) is wanted
             choice.keep()
             resumed = VariantChoice.of(model, TARGET, options, store, 0.0 if wanted else time.monotonic())
-            assert resumed.wants_beside("b", extended=extended) is wanted
+            assert resumed.should_compile_beside("b", extended=extended) is wanted
 
 
 def test_what_another_variant_extends_is_not_compiled_of_a_large_program(tmp_path: Path) -> None:
@@ -340,9 +340,9 @@ def test_what_another_variant_extends_is_not_compiled_of_a_large_program(tmp_pat
     model.write_text("module {}")
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         choice = VariantChoice.of(model, TARGET, TuneOptions(minutes=60.0), store, time.monotonic())
-        choice.expects(call_s=0.0, build_s=LARGE_BUILD_S)
-        assert not choice.wants_beside("a", extended=True)
-        assert choice.wants_beside("a", extended=False)
+        choice.note_costs(call_s=0.0, build_s=LARGE_BUILD_S)
+        assert not choice.should_compile_beside("a", extended=True)
+        assert choice.should_compile_beside("a", extended=False)
 
 
 def test_a_run_by_time_compiles_few_variants_of_a_large_program(tmp_path: Path) -> None:
@@ -352,10 +352,10 @@ def test_a_run_by_time_compiles_few_variants_of_a_large_program(tmp_path: Path) 
         for build_s, wanted in ((LARGE_BUILD_S, "ab d"), (0.9 * LARGE_BUILD_S, "abcde")):
             options = TuneOptions(minutes=30.0, seed=int(build_s == LARGE_BUILD_S))
             choice = VariantChoice.of(model, TARGET, options, store, time.monotonic())
-            choice.expects(call_s=0.0, build_s=build_s)
-            assert [choice.wants(name) for name in "abc"] == [name in wanted for name in "abc"]
-            choice.fails("b")
-            assert [choice.wants(name) for name in "de"] == [name in wanted for name in "de"]
+            choice.note_costs(call_s=0.0, build_s=build_s)
+            assert [choice.should_compile(name) for name in "abc"] == [name in wanted for name in "abc"]
+            choice.note_failure("b")
+            assert [choice.should_compile(name) for name in "de"] == [name in wanted for name in "de"]
         assert MOST_COMPILED == 2
 
 
@@ -370,10 +370,10 @@ def test_a_variant_is_refined_at_once_where_the_search_has_time_for_it_and_so_in
             (TuneOptions(trials=5), False),
         ):
             choice, resumed = (VariantChoice.of(model, TARGET, options, store, time.monotonic()) for _ in range(2))
-            choice.expects(call_s=0.0, build_s=build_s)
+            choice.note_costs(call_s=0.0, build_s=build_s)
             assert choice.refines_at_once() is refined
-            assert choice.expected(LAYOUT) == resumed.expected("") == LAYOUT
-            resumed.expects(call_s=0.0, build_s=1e6 if refined else 0.0)
+            assert choice.favoured(LAYOUT) == resumed.favoured("") == LAYOUT
+            resumed.note_costs(call_s=0.0, build_s=1e6 if refined else 0.0)
             assert resumed.refines_at_once() is refined
 
 
@@ -384,8 +384,8 @@ def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Pat
         for options, first, second in ((TuneOptions(trials=5), True, False), (TuneOptions(minutes=1.0), False, True)):
             choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
             for name in (LAYOUT, ATTENTION):
-                assert choice.settles(name, far_faster=first) == resumed.settles(name, far_faster=second) == first
-            assert not resumed.settles("another", far_faster=False)
+                assert choice.dominates(name, far_faster=first) == resumed.dominates(name, far_faster=second) == first
+            assert not resumed.dominates("another", far_faster=False)
 
 
 @pytest.mark.parametrize("options", [TuneOptions(trials=5), TuneOptions(minutes=1.0)])
@@ -407,15 +407,15 @@ def test_a_fresh_start_knows_nothing_that_earlier_runs_decided_of_variants(tmp_p
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         earlier, resumed = (VariantChoice.of(model, TARGET, options, store, time.monotonic()) for _ in range(2))
         earlier.until = 0.0
-        assert not earlier.wants("data-tiling")
+        assert not earlier.should_compile("data-tiling")
         earlier.keep()
-        assert earlier.settles(LAYOUT, far_faster=True)
+        assert earlier.dominates(LAYOUT, far_faster=True)
         assert earlier.short(["default"]) == ["default"]
-        assert not resumed.wants("data-tiling")
+        assert not resumed.should_compile("data-tiling")
         generation = generation_of(store, fresh=True)
         fresh = VariantChoice.of(model, TARGET, options, store, time.monotonic(), generation=generation)
-        assert fresh.wants("data-tiling")
-        assert not fresh.settles(LAYOUT, far_faster=False)
+        assert fresh.should_compile("data-tiling")
+        assert not fresh.dominates(LAYOUT, far_faster=False)
         assert fresh.short(["O3"]) == ["O3"]
 
 

@@ -20,7 +20,7 @@ from mlir_sched.payload import Dispatch
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.variants.tunability import promising, worth_tuning
+from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.generation import generation_of
@@ -161,7 +161,7 @@ def test_a_variant_in_the_calling_thread_is_tuned_where_several_threads_save_lit
     seconds: float, tuned: list[str]
 ) -> None:
     default = built("default", SMALL, 1.0)
-    found = worth_tuning([default, in_calling_thread(default, seconds)], SPACE, replace(TARGET, cores=2))
+    found = tunable_variants([default, in_calling_thread(default, seconds)], SPACE, replace(TARGET, cores=2))
     assert [b.variant.name for b in found] == tuned
 
 
@@ -350,9 +350,9 @@ def test_another_machine_decides_for_itself(
 
 def test_of_variants_with_the_same_dispatches_the_fastest_is_tuned() -> None:
     default, same, other = built("default", SMALL, 1.0), built("O3", SMALL, 0.7), built("rewritten", LARGE, 3.0)
-    assert [b.variant.name for b in worth_tuning([default, same, other], SPACE, TARGET)] == ["O3", "rewritten"]
+    assert [b.variant.name for b in tunable_variants([default, same, other], SPACE, TARGET)] == ["O3", "rewritten"]
     hardly = built("O3", SMALL, 0.99)
-    assert [b.variant.name for b in worth_tuning([default, hardly], SPACE, TARGET)] == ["default"]
+    assert [b.variant.name for b in tunable_variants([default, hardly], SPACE, TARGET)] == ["default"]
 
 
 def refining(built: BuiltVariant, other: str) -> BuiltVariant:
@@ -363,19 +363,20 @@ def refining(built: BuiltVariant, other: str) -> BuiltVariant:
 def test_a_refined_variant_is_tuned_in_the_place_of_the_variant_that_it_refines() -> None:
     default, layout, other = built("default", SMALL, 1.0), built("layout", ODD, 0.8), built("rewritten", LARGE, 0.9)
     slow = refining(built("refined", LARGE, 5.0), "layout")
-    tuned = worth_tuning([default, layout, slow], SPACE, TARGET)
+    tuned = tunable_variants([default, layout, slow], SPACE, TARGET)
     assert [b.variant.name for b in tuned] == ["layout+refined", "default"]
-    tuned = worth_tuning([default, layout, other], SPACE, TARGET)
+    tuned = tunable_variants([default, layout, other], SPACE, TARGET)
     assert [b.variant.name for b in tuned] == ["layout", "rewritten", "default"]
-    assert [b.variant.name for b in promising([slow, default, other], SPACE, TARGET)] == ["layout+refined", "rewritten"]
-    assert promising([default, other], SPACE, TARGET) == [default, other]
+    of_use = with_tunable_time([slow, default, other], SPACE, TARGET)
+    assert [b.variant.name for b in of_use] == ["layout+refined", "rewritten"]
+    assert with_tunable_time([default, other], SPACE, TARGET) == [default, other]
 
 
 def test_the_default_is_not_tuned_where_another_variant_is_far_faster_without_scripts() -> None:
     default, layout = built("default", SMALL, 1.0), built("layout", LARGE, 0.2)
-    assert [b.variant.name for b in worth_tuning([default, layout], SPACE, TARGET)] == ["layout"]
+    assert [b.variant.name for b in tunable_variants([default, layout], SPACE, TARGET)] == ["layout"]
     slow = refining(built("refined", ODD, 5.0), "layout")
-    assert [b.variant.name for b in worth_tuning([default, layout, slow], SPACE, TARGET)] == ["layout+refined"]
+    assert [b.variant.name for b in tunable_variants([default, layout, slow], SPACE, TARGET)] == ["layout+refined"]
 
 
 @pytest.mark.parametrize(("share", "tuned"), [(0.1, ["rewritten"]), (0.6, ["packed by IREE", "rewritten"])])
@@ -392,4 +393,4 @@ def test_a_variant_with_little_time_in_tunable_dispatches_is_not_tuned_by_time(
     evaluator = Speedups({"packed by IREE": 1.5, "rewritten": 3.0})
     search(variants, evaluator, seconds=48)
     assert list(dict.fromkeys(evaluator.measured)) == tuned
-    assert promising(variants[:1], SPACE, TARGET) == variants[:1]
+    assert with_tunable_time(variants[:1], SPACE, TARGET) == variants[:1]

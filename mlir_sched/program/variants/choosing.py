@@ -1,4 +1,4 @@
-"""The variants of a model: which are compiled and timed, one after the other, until one leaves the others no chance."""
+"""The variants of a model, compiled and timed one after the other, until one of them dominates all others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mlir_sched.program.variants.compile_policy import (
     EXTENDED,
     NO_TIME_TO_COMPILE,
     REFINED_AT_ONCE,
-    Choice,
+    CompilePolicy,
 )
-from mlir_sched.program.variants.early_decisions import SETTLED, SETTLING, expected_of, is_far_faster
+from mlir_sched.program.variants.early_decisions import DECIDED_EARLY, DOMINATED, favoured_by_profile, is_far_faster
 from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants, planned_variant, rewriting
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
@@ -40,14 +40,14 @@ class BuiltVariants:
             sentence each.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
         space: The decisions between variants that the program has.
-        settled: Names of the variants that leave the others no chance, whether they are in ``built`` or only refined.
+        dominant: Names of the variants that dominate all others, whether they are in ``built`` or only refined.
     """
 
     built: tuple[BuiltVariant, ...]
     left_out: Mapping[str, str]
     internal_errors: tuple[str, ...] = ()
     space: ProgramSpace = DEFAULT_ONLY
-    settled: tuple[str, ...] = ()
+    dominant: tuple[str, ...] = ()
 
     @property
     def tracebacks(self) -> tuple[str, ...]:
@@ -81,13 +81,13 @@ def build_variants(
     target: Target,
     times: ProgramTimes,
     parameters: tuple[ParameterFile, ...] = (),
-    choice: Choice | None = None,
+    policy: CompilePolicy | None = None,
     *,
     local_sync: bool = True,
 ) -> BuiltVariants:
     """Compile the model under every variant of the target and find out what all of them take, relative to the default.
 
-    The variants of :data:`SETTLING` come first: where one of them makes the program far faster, only variants that
+    The variants of :data:`DECIDED_EARLY` come first: where one of them makes the program far faster, only variants that
     refine it follow. In a hurry, a refinement may be compiled at once, without the variant itself, where the profile of
     the default speaks for it. A variant that compiles to the same code as an earlier variant is neither in ``built``
     nor in ``left_out``. On several threads a short program is also timed in the calling thread, under every variant.
@@ -97,19 +97,19 @@ def build_variants(
         target: What to compile for.
         times: Says what the programs take.
         parameters: Files with the model's weights.
-        choice: Says which variants are compiled; all of them by default, unless one of them settles it.
+        policy: Says which variants are compiled; all of them by default, unless one dominates the others.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
 
     Raises:
         ModelCompileError: IREE does not compile the default variant.
         UserError: The file is no program that can be tuned, or the default variant cannot be run or checked.
     """
-    choice = choice or Choice()
+    policy = policy or CompilePolicy()
     default, *flagged = flagged_variants(target)
     with rewriting(path, target) as found:
         first = times.first(path, target, default, parameters)
         rewritten = found()
-    choosing = _Choosing(path, target, times, parameters, choice, (*flagged, *rewritten.variants), (first,))
+    choosing = _Choosing(path, target, times, parameters, policy, (*flagged, *rewritten.variants), (first,))
     choosing.run(rewritten)
     if local_sync and target.cores > 1:
         choosing.time_in_calling_thread()
@@ -119,7 +119,7 @@ def build_variants(
         {**choosing.left_out, **rewritten.left_out},
         (*rewritten.internal_errors, *choosing.errors),
         ProgramSpace(plans, rewritten.sites),
-        tuple(choosing.settled),
+        tuple(choosing.dominant),
     )
 
 
@@ -128,40 +128,40 @@ class _Choosing:
     """The variants of one model while they are compiled and timed.
 
     Attributes:
-        path, target, times, parameters, choice: As the arguments of :func:`build_variants`.
+        path, target, times, parameters, policy: As the arguments of :func:`build_variants`.
         variants: All variants but the default.
         timed: The variants that were compiled so far, the default first; all were timed once the run is over.
         left_out: Why variants are left out so far, by name.
         errors: Tracebacks of mlir-sched's own errors so far.
-        settled: Those of :data:`SETTLING` that leave the others no chance.
+        dominant: Those of :data:`DECIDED_EARLY` that dominate all others.
     """
 
     path: Path
     target: Target
     times: ProgramTimes
     parameters: tuple[ParameterFile, ...]
-    choice: Choice
+    policy: CompilePolicy
     variants: Sequence[Variant]
     timed: tuple[BuiltVariant, ...]
     left_out: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    settled: list[str] = field(default_factory=list)
+    dominant: list[str] = field(default_factory=list)
 
     def run(self, rewritten: RewrittenVariants) -> None:
         """Compile and time the variants."""
-        self.choice.expects(call_s=0.0, build_s=self.default.build_s)
-        early, expected = [variant for variant in self.variants if variant.name in SETTLING], ""
-        if self.choice.hurried:
+        self.policy.note_costs(call_s=0.0, build_s=self.default.build_s)
+        early, favoured = [variant for variant in self.variants if variant.name in DECIDED_EARLY], ""
+        if self.policy.hurried:
             self._learn_how_long_calls_take()
-        if self.choice.hurried and self.default.profile is not None:
-            names = expected_of(self.default, [variant.name for variant in early])
-            expected = self.choice.expected(next(iter(names), ""))
-            early = [variant for variant in early if variant.name == expected]
+        if self.policy.hurried and self.default.profile is not None:
+            names = favoured_by_profile(self.default, [variant.name for variant in early])
+            favoured = self.policy.favoured(next(iter(names), ""))
+            early = [variant for variant in early if variant.name == favoured]
         chosen = self._chosen_before(rewritten.sites)
-        if expected and self.choice.refines_at_once():
-            self._refine_at_once(expected, chosen)
-        if not self.settled:
-            self._settle(early)
+        if favoured and self.policy.refines_at_once():
+            self._refine_at_once(favoured, chosen)
+        if not self.dominant:
+            self._decide_early(early)
         self._rest(chosen)
 
     @property
@@ -172,7 +172,7 @@ class _Choosing:
     def time_in_calling_thread(self) -> None:
         """Time the short programs in the calling thread, too, as further variants."""
         now = [b.variant.name for b in self.timed if b.timing is not None and b.timing.median_s <= SHORT_S]
-        names = self.choice.short(now)
+        names = self.policy.short(now)
         short = [b for b in self.timed if b.variant.name in names]
         if self.default in short:
             there = [replace(built, variant=built.variant.in_calling_thread()) for built in short]
@@ -180,13 +180,13 @@ class _Choosing:
             self.timed, self.left_out = (*self.timed, *timed), self.left_out | failed
 
     def _learn_how_long_calls_take(self) -> None:
-        """Profile the default, or time it where IREE records nothing, and tell the choice how long a call takes."""
+        """Profile the default, or time it where IREE records nothing, and tell the policy how long a call takes."""
         first = profiled_first(self.default, self.target)
         if first.profile is None:
             (first,), _ = self.times.time([first])
         self.timed = (first,)
         call_s = first.profile.total_s if first.profile else first.measured.median_s
-        self.choice.expects(call_s=call_s, build_s=first.build_s)
+        self.policy.note_costs(call_s=call_s, build_s=first.build_s)
 
     def _refine_at_once(self, name: str, chosen: Variant | None) -> None:
         """Compile what refines a variant, the first one that compiles and runs, and time it beside the default.
@@ -199,31 +199,31 @@ class _Choosing:
             if built := self._build([variant], chosen):
                 self._time(self.default, built)
             if self.timed[-1].variant is variant and self.timed[-1].timing is not None:
-                self.settled, self.left_out[name] = [name], REFINED_AT_ONCE
+                self.dominant, self.left_out[name] = [name], REFINED_AT_ONCE
                 return
 
-    def _settle(self, early: Sequence[Variant]) -> None:
-        """Compile and time variants that may leave the others no chance."""
+    def _decide_early(self, early: Sequence[Variant]) -> None:
+        """Compile and time variants that may dominate all others."""
         if built := self._build(early):
             self._time(self.default, built)
             self.timed = (profiled(self.default, self.target), *self.timed[1:])
             ratios = {b.variant.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
             for name in [variant.name for variant in early if variant.name in ratios]:
                 far_faster = is_far_faster(name, ratios[name], self.default)
-                self.settled += [name] if self.choice.settles(name, far_faster=far_faster) else []
+                self.dominant += [name] if self.policy.dominates(name, far_faster=far_faster) else []
 
     def _rest(self, chosen: Variant | None) -> None:
         """Compile and time the variants that have a chance beside those that were timed."""
         done = {*self.left_out, *(b.variant.name for b in self.timed)}
         others = [variant for variant in self.variants if variant.name not in done]
-        for variant in others if self.settled else ():
-            if variant.plan.refines not in self.settled:
-                self.left_out[variant.name] = SETTLED.format(" and ".join(self.settled))
+        for variant in others if self.dominant else ():
+            if variant.plan.refines not in self.dominant:
+                self.left_out[variant.name] = DOMINATED.format(" and ".join(self.dominant))
         wanted = [variant for variant in others if variant.name not in self.left_out]
         if chosen and chosen.name not in done:
             wanted = [chosen, *(v for v in wanted if v.plan not in (chosen.plan, chosen.plan.base))]
         built = self._build(_in_order(wanted, chosen), chosen)
-        if self.settled:
+        if self.dominant:
             if built:
                 self._time(fastest(self.timed), built)
         elif others_built := distinct([self.default, *built, *self.timed[1:]])[1:]:
@@ -244,7 +244,8 @@ class _Choosing:
             others = [b.variant for b in (*self.timed[1:], *built)]
             extended = any(other.plan.extends(variant.plan) for other in others)
             rival, name = EXTENDED if extended else CHOSEN_BEFORE if chosen in others else "", variant.name
-            if not (self.choice.wants_beside(name, extended=extended) if rival else self.choice.wants(name)):
+            policy = self.policy
+            if not (policy.should_compile_beside(name, extended=extended) if rival else policy.should_compile(name)):
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
             attempt = try_variant(self.path, self.target, variant, self.parameters, model)
@@ -253,7 +254,7 @@ class _Choosing:
                 continue
             self.left_out[variant.name] = attempt.why
             self.errors += [attempt.internal_error] if attempt.internal_error else []
-            self.choice.fails(variant.name)
+            self.policy.note_failure(variant.name)
         return built
 
     def _time(self, reference: BuiltVariant, built: Sequence[BuiltVariant]) -> None:
@@ -269,7 +270,7 @@ class _Choosing:
             sites: The sites of this program that another algorithm can compute.
         """
         space = ProgramSpace(tuple(variant.plan for variant in self.variants), tuple(sites))
-        plan = space.decided(self.choice.known(self.default.model))
+        plan = space.decided(self.policy.known(self.default.model))
         if plan is None:
             return None
         if plan.algorithms:

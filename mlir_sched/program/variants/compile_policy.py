@@ -1,4 +1,4 @@
-"""What a choice of program variants may decide, and why variants are left out."""
+"""What decides which program variants are compiled, and why variants are left out."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ REFINED_AT_ONCE = "the variant that refines it was compiled at once"
 """Why a variant is left out that is no faster with scripts than another one, and that the profile speaks for."""
 
 
-class Choice:
-    """The choice of the variants that are compiled: all of them, unless a variant settles it (``settling.py``)."""
+class CompilePolicy:
+    """Compiles all variants, unless one of them dominates the others (``early_decisions.py``)."""
 
-    def wants(self, name: str) -> bool:  # noqa: ARG002 - a run by time asks the clock
+    def should_compile(self, name: str) -> bool:  # noqa: ARG002 - a run by time asks the clock
         """Say whether a variant other than the default is to be compiled."""
         return True
 
-    def wants_beside(self, name: str, *, extended: bool) -> bool:  # noqa: ARG002 - a run by time has no time for both
+    def should_compile_beside(self, name: str, *, extended: bool) -> bool:  # noqa: ARG002 - a run by time asks the clock
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
 
         Args:
             name: Its name.
             extended: Whether the other one extends it, and was not only chosen by an earlier run.
         """
-        return self.wants(name)
+        return self.should_compile(name)
 
-    def fails(self, name: str) -> None:
-        """Note that a variant that was wanted does not compile."""
+    def note_failure(self, name: str) -> None:
+        """Hear that a variant that should be compiled does not compile."""
 
-    def expected(self, name: str) -> str:
+    def favoured(self, name: str) -> str:
         """Return the name of the variant that the default's profile speaks for, empty for none.
 
         Args:
@@ -52,8 +52,8 @@ class Choice:
         """Return what an earlier run decided about this program, or a similar one; empty where nothing is known."""
         return {}
 
-    def settles(self, name: str, *, far_faster: bool) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
-        """Say whether one of ``SETTLING`` leaves no other variant a chance.
+    def dominates(self, name: str, *, far_faster: bool) -> bool:  # noqa: ARG002 - a resumed run decided by name
+        """Say whether one of ``DECIDED_EARLY`` dominates all other variants.
 
         Args:
             name: Its name.
@@ -66,8 +66,8 @@ class Choice:
         """Whether how long variants take to be timed decides how many are compiled."""
         return False
 
-    def expects(self, *, call_s: float, build_s: float) -> None:
-        """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
+    def note_costs(self, *, call_s: float, build_s: float) -> None:
+        """Hear how many seconds the default takes per call, 0 at first, and took to be compiled, as others may."""
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread.

@@ -1,4 +1,4 @@
-"""The variants that leave the others no chance: a layout, or a form of attention, that makes a program far faster."""
+"""Early decisions: a layout, or a form of attention, that dominates all other variants of a program."""
 
 from __future__ import annotations
 
@@ -11,45 +11,43 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tasks.task import Task
 
 LAYOUT, ATTENTION = Plan(rewrites.LAYOUT).name, Plan(rewrites.ATTENTION).name
-SETTLING = (LAYOUT, ATTENTION)
-"""Names of the variants that may leave all others but their refinements no chance; they are compiled right after the
-default."""
-SETTLED = "the program is far faster with {}"
-"""Why variants other than such a variant and its refinements are not compiled then."""
+DECIDED_EARLY = (LAYOUT, ATTENTION)
+"""Names of the variants that may dominate all others but their refinements, compiled right after the default."""
+DOMINATED = "the program is far faster with {}"
+"""Why variants other than a dominant one and its refinements are not compiled."""
 FAR_FASTER = 2.0
-"""Ratio to the default from which one of :data:`SETTLING` settles that: the others start from the default's layout
-(MobileNet-V2 4.7 and ResNet-50 5.7 times as fast, without scripts; no other variant is above 1.4), or have attentions
-that take more time than the whole decomposed program."""
+"""Ratio to the default from which a variant dominates: above that of any variant that keeps the default's layout and
+attentions, and below that of the layout in networks of convolutions, all without scripts."""
 CLEARLY_FASTER = 1.02
 """Ratio above which a variant is faster than the default: a gain that noise does not explain."""
-EXPECTED_SHARE = 0.3
-"""Share of the default's time in what one of :data:`SETTLING` replaces from which :data:`CLEARLY_FASTER` is enough:
-convolutions with channels first, or attentions, whose dispatches have no scripts. Scripts make most of such a program,
-and what it takes before says little."""
+REPLACED_SHARE = 0.3
+"""Least share of the default's time in what a variant replaces for which :data:`CLEARLY_FASTER` is enough: convolutions
+with channels first, or attentions, whose dispatches have no scripts. Scripts make most of such a program, and what it
+takes before says little."""
 _ATTENTION_OP = "iree_linalg_ext.attention"
 
 
 def is_far_faster(name: str, ratio: float, default: BuiltVariant) -> bool:
-    """Say whether a variant leaves all others but its refinements no chance.
+    """Say whether a variant dominates all others but its refinements.
 
     Args:
         name: Name of the variant.
         ratio: How many times as fast as the default the variant is without scripts.
         default: The default variant, with its profile if there is one.
     """
-    return ratio >= (CLEARLY_FASTER if name in expected_of(default, SETTLING) else FAR_FASTER)
+    return ratio >= (CLEARLY_FASTER if name in favoured_by_profile(default, DECIDED_EARLY) else FAR_FASTER)
 
 
-def expected_of(default: BuiltVariant, names: Collection[str]) -> list[str]:
+def favoured_by_profile(default: BuiltVariant, names: Collection[str]) -> list[str]:
     """Return the variants that the default's profile speaks for, that of most time first.
 
     Args:
         default: The default variant, with its profile if there is one.
-        names: Those of :data:`SETTLING` that the program has.
+        names: Those of :data:`DECIDED_EARLY` that the program has.
     """
     shares = {LAYOUT: channels_first_share(default), ATTENTION: attention_share(default)}
-    expected = [name for name in names if shares.get(name, 0.0) >= EXPECTED_SHARE]
-    return sorted(expected, key=shares.__getitem__, reverse=True)
+    favoured = [name for name in names if shares.get(name, 0.0) >= REPLACED_SHARE]
+    return sorted(favoured, key=shares.__getitem__, reverse=True)
 
 
 def channels_first_share(built: BuiltVariant) -> float:

@@ -17,12 +17,11 @@ fastest variant: scripts make the difference smaller, and a call of IREE's task 
 3.13, two workers)."""
 TUNABLE = 0.5
 """Least share of a variant's untuned time in dispatches that can have scripts, below which the variant is not tuned by
-time. Under IREE's data tiling most products can have none: a search that spent its time on this variant of BERT-base
-ended at 125 ms in place of 104."""
+time: scripts could make it at most twice as fast. Under IREE's data tiling most products can have none."""
 
 
-def worth_tuning(
-    built: Sequence[BuiltVariant], space: Space, target: Target, settled: Collection[str] = ()
+def tunable_variants(
+    built: Sequence[BuiltVariant], space: Space, target: Target, dominant: Collection[str] = ()
 ) -> list[BuiltVariant]:
     """Return the variants that are worth tuning, the fastest untuned one first.
 
@@ -37,7 +36,7 @@ def worth_tuning(
         built: The variants, the default first.
         space: The transform modules.
         target: What is compiled for.
-        settled: Names of the variants that leave the others no chance, some of them not in ``built`` but refined.
+        dominant: Names of the variants that dominate all others, some of them not in ``built`` but refined.
     """
     ratios = {b.variant.name: b.timing.ratio for b in built if b.timing is not None}
 
@@ -55,7 +54,7 @@ def worth_tuning(
     tunable = [b for b in tunable if b.variant.name not in refined]
     others = [b for b in tunable if b is not built[0]]
     names = [b.variant.plan.refines or b.variant.name for b in others]
-    if any(n in settled or is_far_faster(n, rank(b), built[0]) for n, b in zip(names, others, strict=True)):
+    if any(n in dominant or is_far_faster(n, rank(b), built[0]) for n, b in zip(names, others, strict=True)):
         tunable = others
     fastest: dict[tuple[object, ...], BuiltVariant] = {}
     for variant in sorted(tunable, key=rank, reverse=True):
@@ -74,7 +73,7 @@ def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | 
     return sum(shares[name] for name in tunable)
 
 
-def promising(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+def with_tunable_time(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
     """Return the variants that may become the fastest in the time of a search.
 
     A variant with less than :data:`TUNABLE` of its time in tunable dispatches is about as fast as it can become, and

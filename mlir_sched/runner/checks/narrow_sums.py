@@ -11,7 +11,7 @@ LARGEST = {"f16": 65504.0}
 """Largest numbers of types that sums of ordinary numbers exceed (IEEE 754)."""
 
 
-def doubtful_sums(dispatches: Iterable[Dispatch]) -> str:
+def why_sums_differ(dispatches: Iterable[Dispatch]) -> str:
     """Return what is to be said of the longest sum in f16 or bf16 whose result hangs on the order of its additions.
 
     A sum of ``n`` terms of one sign and of like magnitude stops growing at ``2^(p + 1)`` terms, with ``p`` bits in the

@@ -13,7 +13,7 @@ from dataclasses import replace
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.checks.check import Check, Checks, InputKind, IntegerRange, Integers, Tolerance
 from mlir_sched.runner.checks.exactness import ExactInputs, checks_to_cover, exact_inputs, short
-from mlir_sched.runner.checks.narrow_sums import doubtful_sums
+from mlir_sched.runner.checks.narrow_sums import why_sums_differ
 from mlir_sched.runner.checks.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.values import FunctionValues
@@ -47,7 +47,7 @@ def checks_for_dispatch(
     ranges = tuple(integer_ranges) or None
     rounding = dispatch_tolerances(dispatch)
     on_integers = _on_integers(dispatch, exact, rounding)
-    doubt = doubtful_sums([dispatch])
+    doubt = why_sums_differ([dispatch])
     checks = [
         Check(
             InputKind.EXACT,
@@ -129,7 +129,7 @@ def checks_for_model(
     equal = {kind: exact.below if machine_epsilon(kind) > machine_epsilon("f32") else 0.0 for kind in kinds}
     on_integers = tuple((kind, Tolerance(rounding[kind], equal[kind])) for kind in kinds)
     on_floats = tuple((kind, Tolerance(rounding[kind])) for kind in kinds)
-    doubt = doubtful_sums(known)
+    doubt = why_sums_differ(known)
     return (
         Check(
             InputKind.EXACT,

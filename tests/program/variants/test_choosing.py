@@ -1,4 +1,4 @@
-"""Program variants are compiled and timed in an order: the layout first, which may settle that no other one follows."""
+"""Program variants are compiled and timed in an order: the layout first, which may dominate all others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rewriting import write
 
 from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variants.choosing import build_variants
-from mlir_sched.program.variants.compile_policy import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
-from mlir_sched.program.variants.early_decisions import ATTENTION, LAYOUT, SETTLED, SETTLING
+from mlir_sched.program.variants.compile_policy import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, CompilePolicy
+from mlir_sched.program.variants.early_decisions import ATTENTION, DECIDED_EARLY, DOMINATED, LAYOUT
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.targets.target import Target
 
@@ -28,27 +28,27 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("building"), network())
 
 
-class Told(Choice):
-    """A choice that is told what the layout settles, and remembers what it was asked."""
+class Told(CompilePolicy):
+    """A policy that is told whether the layout dominates, and remembers what it was asked."""
 
-    def __init__(self, *, settled: bool, wanted: Sequence[str] = (LAYOUT, "O3")) -> None:
-        self.settled = settled
+    def __init__(self, *, dominant: bool, wanted: Sequence[str] = (LAYOUT, "O3")) -> None:
+        self.dominant = dominant
         self.wanted = wanted
         self.asked: list[str] = []
 
-    def wants(self, name: str) -> bool:
+    def should_compile(self, name: str) -> bool:
         self.asked.append(name)
         return name in self.wanted
 
-    def settles(self, name: str, *, far_faster: bool) -> bool:
-        assert name in SETTLING
+    def dominates(self, name: str, *, far_faster: bool) -> bool:
+        assert name in DECIDED_EARLY
         assert isinstance(far_faster, bool)
-        self.asked.append("settles")
-        return self.settled
+        self.asked.append("dominates")
+        return self.dominant
 
 
 class AtOnce(Told):
-    """A choice that has what the profile speaks for refined at once."""
+    """A policy that has what the profile speaks for refined at once."""
 
     def refines_at_once(self) -> bool:
         return True
@@ -59,26 +59,26 @@ class AtOnce(Told):
 
 
 def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> None:
-    choice = Told(settled=True)
+    policy = Told(dominant=True)
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(model, here, times, (), choice)
-    assert choice.asked == [LAYOUT, "settles"]
+        variants = build_variants(model, here, times, (), policy)
+    assert policy.asked == [LAYOUT, "dominates"]
     assert [built.variant.name for built in variants.built] == ["default", LAYOUT]
-    assert set(variants.left_out.values()) == {SETTLED.format(LAYOUT)}
+    assert set(variants.left_out.values()) == {DOMINATED.format(LAYOUT)}
     assert {"O3", "data-tiling", "contiguous_filters"} <= variants.left_out.keys()
 
 
 @pytest.mark.landing
 def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, here: Target) -> None:
-    choice = Told(settled=False)
+    policy = Told(dominant=False)
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(model, here, times, (), choice)
-    assert choice.asked[:2] == [LAYOUT, "settles"]
+        variants = build_variants(model, here, times, (), policy)
+    assert policy.asked[:2] == [LAYOUT, "dominates"]
     assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
     assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}
-    assert variants.settled == ()
-    refinements = [name for name in choice.asked[2:] if "packed_weights" in name]
-    assert choice.asked[2:] == [*refinements, "data-tiling", *choice.asked[3 + len(refinements) :]]
+    assert variants.dominant == ()
+    refinements = [name for name in policy.asked[2:] if "packed_weights" in name]
+    assert policy.asked[2:] == [*refinements, "data-tiling", *policy.asked[3 + len(refinements) :]]
 
 
 @pytest.mark.landing
@@ -86,20 +86,20 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
 def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
     compiled: str, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.EXPECTED_SHARE", -1.0)
-    choice = AtOnce(settled=False, wanted=(LAYOUT, compiled))
+    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.REPLACED_SHARE", -1.0)
+    policy = AtOnce(dominant=False, wanted=(LAYOUT, compiled))
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(write(tmp_path, separable()), here, times, (), choice)
+        variants = build_variants(write(tmp_path, separable()), here, times, (), policy)
     built = [each.variant.name for each in variants.built]
     if compiled:
         assert built == ["default", compiled]
-        assert variants.settled == (LAYOUT,)
+        assert variants.dominant == (LAYOUT,)
         assert variants.left_out[LAYOUT] == REFINED_AT_ONCE
         other = EXTENDED if compiled == REFINED else NO_TIME_TO_COMPILE
-        assert set(variants.left_out.values()) == {REFINED_AT_ONCE, SETTLED.format(LAYOUT), other}
+        assert set(variants.left_out.values()) == {REFINED_AT_ONCE, DOMINATED.format(LAYOUT), other}
     else:
         assert built == ["default", LAYOUT]
-        assert variants.settled == ()
+        assert variants.dominant == ()
     assert all(each.timing is not None for each in variants.built)
 
 
@@ -132,34 +132,34 @@ def after_convolutions() -> str:
 def test_what_refines_attention_and_the_layout_comes_first(
     tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.EXPECTED_SHARE", 0.0)
+    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.REPLACED_SHARE", 0.0)
     monkeypatch.setattr("mlir_sched.program.variants.early_decisions.channels_first_share", lambda _: -1.0)
     both = f"{LAYOUT}+{ATTENTION}+packed_weights"
-    choice = AtOnce(settled=False, wanted=(both, f"{ATTENTION}+packed_weights"))
+    policy = AtOnce(dominant=False, wanted=(both, f"{ATTENTION}+packed_weights"))
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(write(tmp_path, after_convolutions()), here, times, (), choice)
+        variants = build_variants(write(tmp_path, after_convolutions()), here, times, (), policy)
     assert [built.variant.name for built in variants.built] == ["default", both]
-    assert variants.settled == (ATTENTION,)
+    assert variants.dominant == (ATTENTION,)
 
 
 @pytest.mark.landing
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
     refined = f"{ATTENTION}+packed_weights"
-    choice = Told(settled=True, wanted=(ATTENTION, refined))
+    policy = Told(dominant=True, wanted=(ATTENTION, refined))
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(write(tmp_path, layer()), here, times, (), choice)
-    assert choice.asked == [ATTENTION, "settles", refined]
+        variants = build_variants(write(tmp_path, layer()), here, times, (), policy)
+    assert policy.asked == [ATTENTION, "dominates", refined]
     assert [built.variant.name for built in variants.built] == ["default", ATTENTION, refined]
     assert {"O3", "data-tiling", "packed_weights"} <= variants.left_out.keys()
-    assert set(variants.left_out.values()) == {SETTLED.format(ATTENTION)}
+    assert set(variants.left_out.values()) == {DOMINATED.format(ATTENTION)}
 
 
 class Hurried(Told):
-    """A choice of no variant, in a hurry."""
+    """A policy of no variant, in a hurry."""
 
     expected_s = 0.0
 
-    def wants(self, name: str) -> bool:
+    def should_compile(self, name: str) -> bool:
         self.asked.append(name)
         return False
 
@@ -167,7 +167,7 @@ class Hurried(Told):
     def hurried(self) -> bool:
         return True
 
-    def expects(self, *, call_s: float, build_s: float) -> None:
+    def note_costs(self, *, call_s: float, build_s: float) -> None:
         assert build_s > 0.0
         assert not self.asked, "the times are known before any other variant is asked for"
         self.expected_s = call_s
@@ -177,9 +177,9 @@ class Hurried(Told):
 def test_in_a_hurry_the_times_of_the_default_are_known_before_refinements_are_compiled(
     model: Path, here: Target
 ) -> None:
-    choice = Hurried(settled=False)
+    policy = Hurried(dominant=False)
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        (default,) = build_variants(model, here, times, (), choice).built
+        (default,) = build_variants(model, here, times, (), policy).built
     assert default.timing is not None
     assert default.profile is not None
-    assert choice.expected_s == default.profile.total_s
+    assert policy.expected_s == default.profile.total_s

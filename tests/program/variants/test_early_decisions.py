@@ -14,14 +14,14 @@ from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.early_decisions import (
     ATTENTION,
+    DECIDED_EARLY,
     LAYOUT,
-    SETTLING,
     attention_share,
     channels_first_share,
-    expected_of,
+    favoured_by_profile,
     is_far_faster,
 )
-from mlir_sched.program.variants.tunability import worth_tuning
+from mlir_sched.program.variants.tunability import tunable_variants
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 
@@ -64,7 +64,7 @@ def test_time_in_convolutions_with_channels_first_is_told_from_other_time() -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "ratio", "convolutions_s", "settles"),
+    ("name", "ratio", "convolutions_s", "dominates"),
     [
         (LAYOUT, 2.1, 0.1, True),
         (LAYOUT, 1.5, 0.1, False),
@@ -75,14 +75,14 @@ def test_time_in_convolutions_with_channels_first_is_told_from_other_time() -> N
     ],
 )
 def test_a_gain_is_enough_where_the_default_spends_its_time_in_the_other_layout(
-    name: str, ratio: float, convolutions_s: float, settles: bool
+    name: str, ratio: float, convolutions_s: float, dominates: bool
 ) -> None:
     default = built("default", 1.0, {"convolution": convolutions_s, "product": 1.0})
-    assert is_far_faster(name, ratio, default) is settles
+    assert is_far_faster(name, ratio, default) is dominates
     other = replace(built(name, ratio), model=built(name, ratio, channels_last=True).model)
-    tuned = [variant.variant.name for variant in worth_tuning([default, other], SPACE, TARGET)]
-    assert ("default" not in tuned) is settles
-    tuned = [variant.variant.name for variant in worth_tuning([default, other], SPACE, TARGET, settled=[name])]
+    tuned = [variant.variant.name for variant in tunable_variants([default, other], SPACE, TARGET)]
+    assert ("default" not in tuned) is dominates
+    tuned = [variant.variant.name for variant in tunable_variants([default, other], SPACE, TARGET, dominant=[name])]
     assert tuned == [name]
 
 
@@ -106,9 +106,9 @@ def test_the_profile_speaks_for_what_replaces_most_of_the_time() -> None:
     attention = replace(product, name="attention", source="iree_linalg_ext.attention ...", dispatch=None)
     default = replace(default, model=replace(default.model, tasks=(convolution, product, attention)))
     assert attention_share(default) == pytest.approx(0.4)
-    assert expected_of(default, SETTLING) == [ATTENTION]
-    assert expected_of(default, [LAYOUT]) == []
+    assert favoured_by_profile(default, DECIDED_EARLY) == [ATTENTION]
+    assert favoured_by_profile(default, [LAYOUT]) == []
     assert is_far_faster(ATTENTION, 1.1, default)
     more = replace(default, profile=ProgramProfile({"convolution": 9.0, "product": 1.0, "attention": 6.0}, {}))
-    assert expected_of(more, SETTLING) == [LAYOUT, ATTENTION]
-    assert expected_of(replace(default, profile=None), SETTLING) == []
+    assert favoured_by_profile(more, DECIDED_EARLY) == [LAYOUT, ATTENTION]
+    assert favoured_by_profile(replace(default, profile=None), DECIDED_EARLY) == []

@@ -23,8 +23,8 @@ from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants import choosing
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
-from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE, Choice
-from mlir_sched.program.variants.early_decisions import LAYOUT, SETTLED
+from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE, CompilePolicy
+from mlir_sched.program.variants.early_decisions import DOMINATED, LAYOUT
 from mlir_sched.program.variants.rewritten import RewrittenVariants
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -32,7 +32,7 @@ from mlir_sched.tasks import Model
 pytestmark = pytest.mark.promise
 
 
-class Compiled(Choice):
+class Compiled(CompilePolicy):
     """A choice that has time for some variants.
 
     Args:
@@ -42,12 +42,12 @@ class Compiled(Choice):
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    def wants(self, name: str) -> bool:
+    def should_compile(self, name: str) -> bool:
         return name in self.names
 
 
 def estimated(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, ratios: Mapping[str, float], choice: Choice | None = None
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ratios: Mapping[str, float], choice: CompilePolicy | None = None
 ) -> BuiltVariants:
     """Return the variants of a network, whose code is their name, with these times relative to the default."""
 
@@ -75,15 +75,15 @@ def test_variants_with_other_code_are_estimated(tmp_path: Path, monkeypatch: pyt
     assert names[0] == "default"
     assert {LAYOUT, "winograd"} < {*names}
     assert "O3" not in {*names, *found.left_out}
-    assert not found.settled
+    assert not found.dominant
     assert found.space.plans[0].name == "default"
 
 
 def test_a_far_faster_layout_leaves_the_others_no_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = estimated(tmp_path, monkeypatch, {LAYOUT: 3.0})
     assert [built.variant.name for built in found.built] == ["default", LAYOUT]
-    assert found.left_out["winograd"] == SETTLED.format(LAYOUT)
-    assert found.settled == (LAYOUT,)
+    assert found.left_out["winograd"] == DOMINATED.format(LAYOUT)
+    assert found.dominant == (LAYOUT,)
 
 
 def test_what_refines_a_far_faster_layout_is_estimated_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_what_refines_a_far_faster_layout_is_estimated_too(tmp_path: Path, monke
     found = estimated(tmp_path, monkeypatch, {LAYOUT: 3.0, refined.name: 6.0})
     ratios = {built.variant.name: built.measured.ratio for built in found.built}
     assert ratios == {"default": 1.0, LAYOUT: 3.0, refined.name: pytest.approx(6.0)}
-    assert found.left_out["other"] == SETTLED.format(LAYOUT)
+    assert found.left_out["other"] == DOMINATED.format(LAYOUT)
 
 
 def test_in_a_short_run_the_layout_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

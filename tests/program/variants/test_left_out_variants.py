@@ -22,7 +22,7 @@ from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants import choosing
 from mlir_sched.program.variants.choosing import build_variants
-from mlir_sched.program.variants.compile_policy import EXTENDED, Choice
+from mlir_sched.program.variants.compile_policy import EXTENDED, CompilePolicy
 from mlir_sched.program.variants.rewritten import ALL, RewrittenVariants
 from mlir_sched.runner import Runner
 from mlir_sched.targets.target import Target
@@ -68,10 +68,10 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
     assert kept.left_out == {**found.left_out, "another": "it is slower"}
 
 
-class NoneExtended(Choice):
+class NoneExtended(CompilePolicy):
     """A choice that leaves out what another variant extends."""
 
-    def wants_beside(self, name: str, *, extended: bool) -> bool:
+    def should_compile_beside(self, name: str, *, extended: bool) -> bool:
         assert (name, extended) == ("a", True)
         return False
 
@@ -96,7 +96,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
-    found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)), choice=NoneExtended())
+    found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)), policy=NoneExtended())
     assert built in [b.variant.name for b in found.built]
     (left_out,) = {"a", "a+b"} - {built}
     assert found.left_out[left_out] == why

@@ -6,7 +6,7 @@ import pytest
 from rule_ops import dispatch, matmul
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.runner.checks.narrow_sums import doubtful_sums
+from mlir_sched.runner.checks.narrow_sums import why_sums_differ
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
 
 
@@ -28,7 +28,7 @@ def squares(terms: int, kind: str) -> Dispatch:
     ],
 )
 def test_a_sum_that_its_type_cannot_hold_is_named(terms: int, kind: str, expected: str) -> None:
-    found = doubtful_sums([squares(64, "f32"), squares(terms, kind)])
+    found = why_sums_differ([squares(64, "f32"), squares(terms, kind)])
     assert found.startswith(expected)
     assert bool(found) == bool(expected)
     assert {check.doubt for check in checks_for_dispatch(squares(terms, kind))} == {found}
@@ -36,10 +36,10 @@ def test_a_sum_that_its_type_cannot_hold_is_named(terms: int, kind: str, expecte
 
 
 def test_sums_of_products_of_two_inputs_grow_with_the_root_of_their_length() -> None:
-    assert doubtful_sums([dispatch(matmul(131_072, "f16"))]) == ""
+    assert why_sums_differ([dispatch(matmul(131_072, "f16"))]) == ""
 
 
 @pytest.mark.parametrize(("kind", "most"), [("f16", 4096), ("bf16", 512)])
 def test_a_sum_grows_until_a_term_is_less_than_half_of_the_distance_between_two_numbers(kind: str, most: int) -> None:
-    assert doubtful_sums([squares(most, kind)]) == ""
-    assert doubtful_sums([squares(most + 1, kind)]).startswith(f"sums of {most + 1} terms in {kind} stop growing")
+    assert why_sums_differ([squares(most, kind)]) == ""
+    assert why_sums_differ([squares(most + 1, kind)]).startswith(f"sums of {most + 1} terms in {kind} stop growing")

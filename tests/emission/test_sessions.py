@@ -8,8 +8,8 @@ import pytest
 from plans import flagged
 from replayed_run import TARGET, matmul_dispatch, task_of
 
-from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.finalists import Winner
+from mlir_sched.emission.sessions import with_scripts_s
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.design_space import DesignSpace
@@ -41,4 +41,4 @@ def winner(untuned_s: float, tuned_s: float, weight: int = 1) -> Winner:
 )
 def test_what_has_no_script_takes_as_long_as_before(winners: list[Winner], seconds: float) -> None:
     built = BuiltVariant(flagged("tuned"), Model("model.mlir", (), (), ()), b"", timing(4.0), ())
-    assert expected_s(built, winners) == pytest.approx(seconds)
+    assert with_scripts_s(built, winners) == pytest.approx(seconds)
