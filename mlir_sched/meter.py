@@ -20,7 +20,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.estimating import CompileAndAssemble, EstimatedPrograms
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, Evaluators
-from mlir_sched.evaluation.time_model import TimeModel, modelled_device
+from mlir_sched.evaluation.gpu_times import GpuTimes, modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.program.building import MeasuredPrograms, ProgramTimes
@@ -97,14 +97,14 @@ class MeasuredOnDevice:
         model: The model's file.
         options: The options of the run.
         target: This machine.
-        time_model: Chooses the first candidates of a task among more; None where the target has no model.
+        gpu_times: Chooses the first candidates of a task among more; None where the target has no model.
         code: The code that was compiled so far.
     """
 
     model: Path
     options: TuneOptions
     target: Target
-    time_model: TimeModel | None = None
+    gpu_times: GpuTimes | None = None
     stages: Mapping[Phase, str] = field(default_factory=lambda: STAGES)
     code: CompiledCode = field(default_factory=lambda: CompiledCode(FINALISTS))
     workers: WorkerSet = field(default_factory=WorkerSet)
@@ -113,18 +113,18 @@ class MeasuredOnDevice:
     def of(model: Path, options: TuneOptions) -> MeasuredOnDevice:
         """Return the meter for a device of this machine."""
         target = detect_target(options.target, options.threads)
-        return MeasuredOnDevice(model, options, target, TimeModel.of(target))
+        return MeasuredOnDevice(model, options, target, GpuTimes.of(target))
 
     @property
     def drawn(self) -> int:
         """Several traces per candidate where a model chooses among them."""
-        return 1 if self.time_model is None else DRAWN
+        return 1 if self.gpu_times is None else DRAWN
 
     def evaluator(self, built: BuiltVariant) -> CompileAndRun:
         """Return an evaluator that runs candidates, on as many threads as the variant."""
         on_cores = replace(self._measuring, threads=built.on(self.target).cores)
         flags = built.model.task_flags
-        return CompileAndRun(flags, on_cores, model=self.time_model, code=self.code, shared=self.workers)
+        return CompileAndRun(flags, on_cores, model=self.gpu_times, code=self.code, shared=self.workers)
 
     def programs(self, evaluators: Evaluators) -> AbstractContextManager[MeasuredPrograms]:
         """Return what times programs, in a process of its own."""

@@ -13,8 +13,8 @@ from threading import Event
 from mlir_sched.compiler import CompilerPool
 
 SWITCH_S = 1e-4
-"""Seconds after which a thread of this process lets another one run. The thread that measures asks for little; with
-Python's 5 ms, each of its eight questions per candidate waited for the thread that chooses candidates."""
+"""Seconds after which a thread of this process lets another one run. The thread that measures asks for little, and
+should not wait for the thread that chooses candidates as long as Python's default makes it, 5 ms per question."""
 
 
 class CompilingAhead:

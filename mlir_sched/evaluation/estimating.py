@@ -11,7 +11,7 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import Compiling, Evaluator, Evaluators, UntunedError
-from mlir_sched.evaluation.time_model import TimeModel
+from mlir_sched.evaluation.gpu_times import GpuTimes
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing
@@ -53,7 +53,7 @@ class CompileAndAssemble(Compiling):
         code: CompiledCode | None = None,
         shared: WorkerSet | None = None,
     ) -> None:
-        self._model = TimeModel(target)
+        self._model = GpuTimes(target)
         super().__init__(CompilerPool(flags, workers=workers, shared=shared), code)
         self._untuned: dict[str, Outcome] = {}
 

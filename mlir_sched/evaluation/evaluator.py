@@ -17,9 +17,9 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.compiling_ahead import CompilingAhead
+from mlir_sched.evaluation.gpu_times import GpuTimes
 from mlir_sched.evaluation.lookahead import Lookahead
 from mlir_sched.evaluation.outage import is_of_environment, may_be_of_environment
-from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.evaluation.yardstick import Yardstick, Yardsticks
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
@@ -188,7 +188,7 @@ class CompileAndRun(Compiling):
         options: RunnerOptions | None = None,
         *,
         workers: int | None = None,
-        model: TimeModel | None = None,
+        model: GpuTimes | None = None,
         code: CompiledCode | None = None,
         shared: WorkerSet | None = None,
     ) -> None:

@@ -23,7 +23,7 @@ STATE = "results of dispatches are not compared where calls depend on those befo
 
 
 @dataclass(frozen=True)
-class Finding:
+class FunctionFinding:
     """What the untuned code of a function has shown; a text is empty where there is nothing to say.
 
     Attributes:
@@ -62,20 +62,20 @@ def with_usable_functions(runner: Runner, model: Model, compiled: CompiledModel)
     return _verified_inside(runner, model, silent, compiled)
 
 
-def _finding(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> Finding:
+def _finding(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> FunctionFinding:
     own = replace(model, values=tuple(replace(given, reference=()) for given in model.values))
     try:
         failure = runner.repeat(program_of(own, entry, compiled), checks_of(own, entry))
     except UnverifiableError as error:
-        return Finding(silent=str(error))
+        return FunctionFinding(silent=str(error))
     except BaselineError as error:
-        return Finding(failing=reason(str(error)))
+        return FunctionFinding(failing=reason(str(error)))
     if failure is None:
-        return Finding()
-    return Finding(varying=f"the untuned code of @{entry.name} does not repeat its results ({failure})")
+        return FunctionFinding()
+    return FunctionFinding(varying=f"the untuned code of @{entry.name} does not repeat its results ({failure})")
 
 
-def _refusal(model: Model, found: Mapping[str, Finding]) -> UserError:
+def _refusal(model: Model, found: Mapping[str, FunctionFinding]) -> UserError:
     """Return the error of a program none of whose functions can serve as a reference."""
     name, finding = next(iter(found.items()))
     if finding.varying:

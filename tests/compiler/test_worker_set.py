@@ -92,7 +92,7 @@ def test_pools_with_other_flags_take_turns_with_the_same_processes(tmp_path: Pat
 
 @pytest.mark.promise
 def test_evaluators_with_other_flags_have_the_processes_of_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlir_sched.evaluation.estimating.TimeModel", lambda _: None)
+    monkeypatch.setattr("mlir_sched.evaluation.estimating.GpuTimes", lambda _: None)
     workers, target = WorkerSet(1), detect_target("llvm-cpu", 1)
     made = (
         CompileAndRun(FAST, shared=workers),

@@ -249,7 +249,7 @@ def test_where_the_machine_failed_only_what_was_measured_stays(fastest: int, lef
 def test_an_evaluator_forgets_what_was_not_measured_with_its_processes(
     device: bool, pool: Pool, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.evaluation.estimating.TimeModel", lambda _: None)
+    monkeypatch.setattr("mlir_sched.evaluation.estimating.GpuTimes", lambda _: None)
     code = CompiledCode()
     with CompileAndRun((), code=code) if device else CompileAndAssemble((), here, code=code) as evaluator:
         asked(code, pool, "x")

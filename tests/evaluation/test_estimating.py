@@ -17,10 +17,10 @@ from payload_text import Payload
 
 from mlir_sched.compiler.pool import CompileRequest
 from mlir_sched.errors import FailureClass, UserError
-from mlir_sched.evaluation import time_model
+from mlir_sched.evaluation import gpu_times
 from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.evaluation.evaluator import CompileAndRun
-from mlir_sched.evaluation.time_model import TimeModel
+from mlir_sched.evaluation.gpu_times import GpuTimes
 from mlir_sched.gpu_model.ptxas import Resources
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets import absent_target
@@ -66,7 +66,7 @@ def test_code_without_what_its_script_asks_for_is_a_failure(task: Task, evaluato
 def test_spilled_registers_are_a_failure_of_a_script_and_not_of_the_untuned_code(
     task: Task, evaluator: CompileAndAssemble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_model, "assemble", lambda *_: Resources(255, 64))
+    monkeypatch.setattr(gpu_times, "assemble", lambda *_: Resources(255, 64))
     assert evaluator.untuned(task).timing is not None
     ((_, outcome),) = evaluator.evaluate(task, ["transform.yield"], {})
     assert outcome.failure is not None
@@ -84,7 +84,7 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(
 ) -> None:
     scripts = [a_script(task), "no script"]
     with CompileAndRun(
-        task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1, model=TimeModel(target())
+        task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1, model=GpuTimes(target())
     ) as made:
         seconds, unknown = made.estimates(task, scripts)
         assert unknown is None
@@ -107,7 +107,7 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(
 def test_code_that_was_kept_for_a_task_is_not_taken_for_that_of_another(task: Task) -> None:
     script = a_script(task)
     with CompileAndRun(
-        task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1, model=TimeModel(target())
+        task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1, model=GpuTimes(target())
     ) as made:
         made.estimates(task, [script])
         ((_, result),) = made._compiled(replace(task, key="another", source="no program"), [script])
@@ -120,11 +120,11 @@ def test_there_are_no_estimates_without_a_model(task: Task) -> None:
 
 
 def test_only_targets_whose_code_is_assembled_have_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert TimeModel.of(target()) is not None
-    assert TimeModel.of(replace(target(), assembler="")) is None
+    assert GpuTimes.of(target()) is not None
+    assert GpuTimes.of(replace(target(), assembler="")) is None
 
     def missing() -> Path:
         raise UserError("there is none")
 
-    monkeypatch.setattr(time_model, "find_assembler", missing)
-    assert TimeModel.of(target()) is None
+    monkeypatch.setattr(gpu_times, "find_assembler", missing)
+    assert GpuTimes.of(target()) is None

@@ -19,7 +19,7 @@ close in time as in a pair of equally slow programs. Without scripts a packed pr
 them, and nearly all seconds of sampling would go into the baseline."""
 
 
-class Clock(Protocol[T_contra]):
+class PairClock(Protocol[T_contra]):
     """How one kind of device is timed; the type parameter is what the clock needs to run a program."""
 
     def settle(self) -> None:
@@ -56,7 +56,7 @@ class PairSampler(Generic[T]):
         clock: The clock that times the programs.
     """
 
-    def __init__(self, clock: Clock[T]) -> None:
+    def __init__(self, clock: PairClock[T]) -> None:
         self._clock = clock
         self._kept: _Kept | None = None
 

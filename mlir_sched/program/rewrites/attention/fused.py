@@ -13,7 +13,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, math, tensor
 
-from mlir_sched.program.rewrites.attention.ops import Attention, Walked, product_of
+from mlir_sched.program.rewrites.attention.ops import AttentionOp, Walked, product_of
 from mlir_sched.program.rewrites.attention.row_tiles import COPIES, STACK_BYTES, RowTiles
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
@@ -36,8 +36,7 @@ PADDED_ROWS = 8
 BEHIND = ("tensor.extract_slice", "linalg.transpose")
 """Names of the ops that may stand behind the dispatch."""
 WIDEST, FEATURES_AT_ONCE, KEYS_AT_ONCE = 64, 4, 32
-"""Tile sizes of IREE's own code along keys or columns, and along what is summed. 12 heads of 1024 tokens with 64
-features take 0.16 s so, and 1.3 s with 16 throughout; 16 keys at once take 11 % longer than 32 (Zen 3)."""
+"""Tile sizes of IREE's own code along keys or columns, and along what is summed: the fastest of powers of two."""
 LONG_VECTOR_BYTES = 512 * 16
 """Bytes of a product's vectors from which IREE 3.13 refuses code where registers have 16 bytes, as on Arm; 16 KiB with
 AVX2. Source: ``getMaxVectorSizeForLargeVectorCheck`` of IREE's ``LLVMCPU/Utils.cpp``."""
@@ -77,7 +76,7 @@ def can_be_fused(keys: Walked, values: Walked, scores: str, result: str) -> bool
     return bool(rows) and vectors and keys.size(scores[-1]) <= MOST_KEYS
 
 
-def in_one_dispatch(attention: Attention) -> Any:
+def in_one_dispatch(attention: AttentionOp) -> Any:
     """Return an attention for which :func:`can_be_fused` holds, as ops that form one dispatch.
 
     The keys are transposed before, once per call, as vectors of scores lie along the keys. Keys are padded to whole
@@ -106,7 +105,7 @@ def in_one_dispatch(attention: Attention) -> Any:
     return result if attention.result == wanted else transposed(result, list(map(attention.result.index, wanted)))
 
 
-def _tokens_first(attention: Attention, loops: _Loops) -> Attention:
+def _tokens_first(attention: AttentionOp, loops: _Loops) -> AttentionOp:
     """Return an attention with tokens outside of heads: its transposes and those of the program cancel each other."""
     return replace(
         attention,
@@ -116,7 +115,7 @@ def _tokens_first(attention: Attention, loops: _Loops) -> Attention:
     )
 
 
-def _loops_of(attention: Attention) -> _Loops:
+def _loops_of(attention: AttentionOp) -> _Loops:
     queries, keys, values = attention.queries, attention.keys, attention.values
     last = attention.scores[-1]
     sizes = {loop: each.size(loop) for each in (values, keys, queries) for loop in each.loops}
@@ -162,7 +161,7 @@ def _in_order(tensor_: Walked, loops: str) -> Walked:
     return Walked(transposed(tensor_.value, order), loops) if loops != tensor_.loops else tensor_
 
 
-def _counting(attention: Attention, real: int) -> Any:
+def _counting(attention: AttentionOp, real: int) -> Any:
     """Return a function that makes a score, minus infinity for keys that are padding."""
     dim = len(attention.scores) - 1
 
@@ -175,7 +174,7 @@ def _counting(attention: Attention, real: int) -> Any:
     return score
 
 
-def _result(attention: Attention, loops: _Loops) -> Any:
+def _result(attention: AttentionOp, loops: _Loops) -> Any:
     """Return the attention; what is divided by the sums of exponentials is the result, which has fewer elements.
 
     The exponentials take the place of the scores: a sum along the keys that also writes them cannot be taken for an
@@ -200,7 +199,7 @@ def _result(attention: Attention, loops: _Loops) -> Any:
     return result
 
 
-def _tile(attention: Attention, loops: _Loops, *ops: Any) -> None:
+def _tile(attention: AttentionOp, loops: _Loops, *ops: Any) -> None:
     """Give the ops behind the first one, in their order, and the first one the tile sizes of IREE's own code."""
     score, largest, weights, products, result = ops
     of_scores, of_result = attention.scores, attention.result

@@ -24,7 +24,7 @@ class Walked:
 
 
 @dataclass(frozen=True)
-class Attention:
+class AttentionOp:
     """An attention that is to be computed.
 
     Attributes:

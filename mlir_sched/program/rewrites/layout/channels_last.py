@@ -9,22 +9,17 @@ networks. One such op in between would keep its transposes. Element-wise ops are
 front of values with two readers.
 
 A convolution with one tap and a stride above 1 becomes a copy of the pixels that it reads, and a product of them. Where
-its image has another reader, IREE 3.13 keeps the stride in the indexing map of the product, whose loads are then slow
-(ResNet-50: 69 ms in place of 1.5).
+its image has another reader, IREE 3.13 keeps the stride in the indexing map of the product, whose loads are then slow.
 
 The mean of all pixels becomes a sum first (:mod:`.global_mean`): transposes do not move through the gather that
 PyTorch's exporter makes of it.
 
 A bias is added to the result of its convolution (:mod:`.added_bias`).
 
-Images are padded channels last in front of depthwise and one-dimensional convolutions (:mod:`.padding`).
-
-Embeddings of positions, which audio networks add to what convolutions make, are read as parts of tables
-(:mod:`.rows_in_order`).
-
-Images that are enlarged between convolutions are gathered channels last (:mod:`.gather`,
-:mod:`.ranges`). Networks with such images also join images, which is done channels last then
-(:mod:`.concat`).
+Images are padded channels last in front of depthwise and one-dimensional convolutions, and images that are enlarged
+between convolutions are gathered channels last (:mod:`.images`, :mod:`.gather`). Networks with enlarged images also
+join images, which is done channels last then. Embeddings of positions, which audio networks add to what convolutions
+make, are read as parts of tables (:mod:`.counted_indices`).
 
 A convolution alone would keep its transposes, so a program with a single convolution is not rewritten.
 """
@@ -51,12 +46,10 @@ from mlir_sched.program.rewrites.convolution_ops import (
     strides_of,
 )
 from mlir_sched.program.rewrites.layout.added_bias import AddedBias
-from mlir_sched.program.rewrites.layout.concat import ChannelsLastConcat
+from mlir_sched.program.rewrites.layout.counted_indices import ConstantRanges, RowsInOrder
 from mlir_sched.program.rewrites.layout.gather import ChannelsLastGather
 from mlir_sched.program.rewrites.layout.global_mean import GlobalMean
-from mlir_sched.program.rewrites.layout.padding import ChannelsLastPadding
-from mlir_sched.program.rewrites.layout.ranges import ConstantRanges
-from mlir_sched.program.rewrites.layout.rows_in_order import RowsInOrder
+from mlir_sched.program.rewrites.layout.images import ChannelsLastConcat, ChannelsLastPadding
 from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
     EXPAND,
@@ -79,8 +72,7 @@ PASS = "iree-preprocessing-convert-conv-to-channels-last"
 """IREE's pass, on every ``util.func`` (ConvertConvToChannelsLast.cpp)."""
 FUSION = "iree-dispatch-creation-elementwise-op-fusion"
 """IREE's pass that fuses element-wise ops (ElementwiseOpFusion.cpp), which IREE runs later anyhow. The two ops of
-``x * sigmoid(x)`` both read ``x``, so that no transpose moves through them (EfficientNet-B0 before any script, on a
-Zen 4: 45 ms, and 18 where they are fused first)."""
+``x * sigmoid(x)`` both read ``x``, so that no transpose moves through them unless they are fused first."""
 
 TRANSPOSE = "linalg.transpose"
 

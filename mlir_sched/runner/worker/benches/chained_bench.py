@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.benches.bench import Bench
-from mlir_sched.runner.worker.paired_sampling import Clock, PairSampler
+from mlir_sched.runner.worker.paired_sampling import PairClock, PairSampler
 from mlir_sched.runner.worker.wall_clock import longest_chained_s
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class ChainedBench(Bench, Generic[T]):
         chained_s: Seconds per call up to which a dispatch is timed with a chain, if it has one.
     """
 
-    def __init__(self, clock: Clock[T], chained_s: float) -> None:
+    def __init__(self, clock: PairClock[T], chained_s: float) -> None:
         super().__init__()
         self._sampler = PairSampler(clock)
         self._chained_s = chained_s

@@ -12,8 +12,8 @@ from mlir_sched.targets.target import GpuResources, Target
 from mlir_sched.tasks.task import Task
 
 
-class TimeModel:
-    """The model of the time of a target's device.
+class GpuTimes:
+    """The times that :mod:`mlir_sched.gpu_model` estimates for a target's device.
 
     Args:
         target: The device.
@@ -27,8 +27,8 @@ class TimeModel:
         self._assembler = find_assembler()
 
     @classmethod
-    def of(cls, target: Target) -> TimeModel | None:
-        """Return the model of a target, or None where it has none or the assembler is not installed."""
+    def of(cls, target: Target) -> GpuTimes | None:
+        """Return the estimates for a target, or None where it has no model or the assembler is not installed."""
         try:
             return cls(target) if target.assembler else None
         except UserError:
