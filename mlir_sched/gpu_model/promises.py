@@ -1,4 +1,4 @@
-"""What a script asks for and its code does not have: IREE leaves out instructions that it cannot make without a word.
+"""Instructions that a script requests but the compiled code lacks: IREE drops them silently.
 
 Tensor cores, for example, need a vector contraction; where a pattern that makes it is missing from the script, the code
 multiplies number by number, and the compiler ends without a word (IREE 3.13).

@@ -180,7 +180,7 @@ class Winograd(OpRewrite[WinogradSite]):
 
 @dataclass(frozen=True)
 class Convolutions(SiteKind):
-    """The convolutions of a network whose layout is settled, which computes every convolution directly.
+    """The convolutions of a network whose layout is decided, which computes every convolution directly.
 
     Winograd's algorithms may be faster for some of its shapes. Which ones depends on the scripts that are found for
     both ways.

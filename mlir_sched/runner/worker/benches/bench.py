@@ -32,8 +32,8 @@ class Bench(ABC):
         """Forget all programs, load the baseline and find out what the checks of candidates need.
 
         A new workspace checks the baseline when it is made. In a known workspace, which other programs may have damaged
-        since, the baseline is checked again. Where a call takes :data:`LONG_CALL_S`, this waits until a candidate gives
-        wrong results: in a damaged workspace, right candidates fail, too.
+        since, the baseline is checked again. For slow baselines (:data:`LONG_CALL_S`) this check is deferred until a
+        candidate fails: a damaged workspace would fail correct candidates, too.
 
         Raises:
             OSError, MemoryError: The machine fails, not the baseline.
