@@ -31,6 +31,7 @@ from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.text import threads
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.tuned_folder.claim import claim_of
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
@@ -39,7 +40,6 @@ from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, told
-from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.known_program import keep_decisions
@@ -108,7 +108,9 @@ def tune(
     path = require_program(model)
     weights = parameter_files(parameters)
     start = time.monotonic()
-    claim = claim_of(path, weights, options, options.result_target, store=store, modules=modules)
+    claim = claim_of(
+        path, weights, options.target, options.result_target, replace=options.replace, store=store, modules=modules
+    )
     with nullcontext() if output is None else open_folder(Path(output), claim) as folder:
         progress(Progress("detecting the target"))
         meter = meter_of(path, options)

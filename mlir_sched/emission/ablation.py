@@ -16,7 +16,7 @@ from mlir_sched.emission.acceptance import MIN_GAIN
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Value
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Standing
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, RelativeSpeed, SketchWorth
 
 Changes: TypeAlias = dict[str, Value | None]
 
@@ -100,9 +100,11 @@ def _alternative(changes: Changes, timing: Timing, own: Timing, *, same_code: bo
     ratios are compared, not the seconds.
     """
     if same_code:
-        return Alternative(1.0, 1.0, 1.0, Standing.SAME_CODE, changes)
+        return Alternative(1.0, 1.0, 1.0, RelativeSpeed.SAME_CODE, changes)
     cost, low, high = own.ratio / timing.ratio, own.ratio_low / timing.ratio_high, own.ratio_high / timing.ratio_low
-    verdict = Standing.AS_FAST if cost < MIN_GAIN else Standing.UNCLEAR if low <= 1.0 else Standing.SLOWER
+    verdict = (
+        RelativeSpeed.AS_FAST if cost < MIN_GAIN else RelativeSpeed.UNCLEAR if low <= 1.0 else RelativeSpeed.SLOWER
+    )
     return Alternative(cost, low, high, verdict, changes)
 
 
@@ -112,9 +114,9 @@ def _fastest(alternatives: Iterable[Alternative]) -> Alternative | None:
 
 
 def _rank(alternative: Alternative) -> tuple[bool, float, int]:
-    return alternative.verdict is not Standing.SAME_CODE, alternative.cost, len(alternative.changes)
+    return alternative.verdict is not RelativeSpeed.SAME_CODE, alternative.cost, len(alternative.changes)
 
 
 def _dearest_first(best: Alternative | None) -> tuple[int, float]:
-    verdicts = list(Standing)
+    verdicts = list(RelativeSpeed)
     return (len(verdicts), 0.0) if best is None else (verdicts.index(best.verdict), -best.cost)

@@ -47,7 +47,7 @@ from mlir_sched.tensors.values import digests_of
 from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script.reading import extract_sequence, parse_each_trace, replace_sequence
-from mlir_sched.tuned_folder.claim import Claim
+from mlir_sched.tuned_folder.claim import Claim, claim_of
 from mlir_sched.tuned_folder.folder import (
     TunedFolder,
     on_processor_of,
@@ -57,7 +57,6 @@ from mlir_sched.tuned_folder.folder import (
     target_name,
 )
 from mlir_sched.tuned_folder.names import LIBRARY
-from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 
@@ -165,8 +164,8 @@ def _claim(
         UserError: The model is missing, or something in the folder would be lost.
     """
     path, name = require_program(model), target.partition(":")[0]
-    claim = claim_of(path, parameters, TuneOptions(target=target), name, modules=modules)
-    claim = replace(claim, way_out="choose another folder with -o")
+    claim = claim_of(path, parameters, target, name, modules=modules)
+    claim = replace(claim, advice="choose another folder with -o")
     require_output(output, folder.path, claim)
     return claim
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from mlir_sched.text import decisions, value
-from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Standing
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, RelativeSpeed, SketchWorth
 from mlir_sched.tuned_folder.result import DispatchResult
 
 MEANING = """The worth of a decision is the cost of giving the decision up: the time of the fastest candidate of the
@@ -91,7 +91,7 @@ def _changed(name: str, alternative: Alternative) -> str:
 
 
 def _cost(alternative: Alternative) -> str:
-    if alternative.verdict is Standing.SAME_CODE:
+    if alternative.verdict is RelativeSpeed.SAME_CODE:
         return str(alternative.verdict)
-    verdict = "" if alternative.verdict is Standing.SLOWER else f"{alternative.verdict}, "
+    verdict = "" if alternative.verdict is RelativeSpeed.SLOWER else f"{alternative.verdict}, "
     return f"{verdict}{alternative.cost:.2f}x the time ({alternative.cost_low:.2f} to {alternative.cost_high:.2f})"

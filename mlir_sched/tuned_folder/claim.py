@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlir_sched.database.engine import is_file, parse_url
 from mlir_sched.errors import UserError
+from mlir_sched.targets.devices.description_file import FILE
+from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.error_log import is_error_log
-from mlir_sched.tuned_folder.manifest import Manifest, Source, read_manifest
+from mlir_sched.tuned_folder.manifest import Manifest, Source, model_digest, read_manifest
 from mlir_sched.tuned_folder.names import INTERNAL_ERRORS, LOCK, MANIFEST, RESULT
 
 WRITTEN = (*RESULT, MANIFEST, INTERNAL_ERRORS, LOCK)
 """The names that a run writes in its folder, beside the record store."""
-WAY_OUT = "choose another folder with -o, or take this one over with --replace, which keeps its records"
+ADVICE = "choose another folder with -o, or take this one over with --replace, which keeps its records"
 
 
 @dataclass(frozen=True)
@@ -22,15 +28,15 @@ class Claim:
 
     Attributes:
         source: What its result is made from.
-        inputs: Files that the run reads, or writes under names of the user's choice.
-        replace: Whether the user allows to replace what is no earlier result of the same model.
-        way_out: What the user can do where the folder is refused.
+        inputs: Files that the run reads, or writes under names that the user chose.
+        replace: Whether files may be replaced that are no earlier result of the same model.
+        advice: What the user can do where the folder is refused.
     """
 
     source: Source
     inputs: tuple[Path, ...] = ()
     replace: bool = False
-    way_out: str = WAY_OUT
+    advice: str = ADVICE
 
     def require(self, folder: Path) -> None:
         """Refuse a folder in which something would be lost; nothing is written, and the folder need not exist.
@@ -48,7 +54,7 @@ class Claim:
         if not self.replace:
             reason = _foreign(folder) or self._other(folder)
             if reason:
-                raise UserError(f"{reason}; {self.way_out}")
+                raise UserError(f"{reason}; {self.advice}")
 
     def _other(self, folder: Path) -> str:
         """Return why a folder's result is of another source; empty where it is of this one or there is none."""
@@ -62,6 +68,43 @@ class Claim:
         if held.source.model_file != self.source.model_file:
             return f"{folder} holds the result of another model, {held.source.model_file}"
         return f"{folder} holds the result of {self.source.model_file} as it was before the file or its weights changed"
+
+
+def claim_of(
+    model: Path,
+    parameters: Sequence[ParameterFile],
+    target: str,
+    result_target: str,
+    *,
+    replace: bool = False,
+    store: str | Path | None = None,
+    modules: Sequence[TransformModule] = (),
+) -> Claim:
+    """Return what a run claims of its output folder.
+
+    Args:
+        model: The model's file.
+        parameters: Files with its weights.
+        target: What to compile for, with the device or its description as the user gave it.
+        result_target: What the result is for.
+        replace: As the attribute.
+        store: Record store that the user names.
+        modules: Further transform modules.
+    """
+    inputs = (model, *(Path(file.path) for file in parameters), *_further_inputs(target, store, modules))
+    return Claim(Source(model_digest(model, parameters), model.name, result_target), inputs, replace)
+
+
+def _further_inputs(target: str, store: str | Path | None, modules: Sequence[TransformModule]) -> Iterator[Path]:
+    """Yield the file that describes the target's device, the store's file and the files of the modules."""
+    device = target.partition(":")[2]
+    if device.endswith(FILE):
+        yield Path(device)
+    if store is not None and is_file(url := parse_url(store)):
+        yield Path(str(url.database))
+    for module in modules:
+        if file := getattr(sys.modules[type(module).__module__], "__file__", None):
+            yield Path(file)
 
 
 def _foreign(folder: Path) -> str:

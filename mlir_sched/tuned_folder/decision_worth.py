@@ -9,7 +9,7 @@ from enum import StrEnum
 from mlir_sched.sampling import Value
 
 
-class Standing(StrEnum):
+class RelativeSpeed(StrEnum):
     """How a candidate compares with the script. The verdict that says most for the script comes first."""
 
     SLOWER = "slower"
@@ -37,7 +37,7 @@ class Alternative:
     cost: float
     cost_low: float
     cost_high: float
-    verdict: Standing
+    verdict: RelativeSpeed
     changes: Mapping[str, Value | None]
 
 

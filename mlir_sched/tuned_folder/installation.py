@@ -1,9 +1,8 @@
 """Moves a proven result into the tuned folder, so that the folder holds one whole result at every instant.
 
-``flags.txt`` names the library, and a new result changes both files: if they were replaced one after the other, a crash
-in between would leave the flags of one result with the scripts of another. So the new library is written under a name
-of its own first, and ``flags.txt`` is replaced in one step by a file that names it. Only then do both files get their
-usual names::
+``flags.txt`` names the library, and a new result changes both files. A crash between two replacements would leave the
+flags of one result with the scripts of another. The new library is therefore written under a temporary name first, and
+``flags.txt`` is replaced in one step by a file that names the new library. Only then do both get their usual names::
 
     library.<emission>.mlir   new      not named yet: the earlier result is in use
     flags.txt                 new      names the line above: the new result is in use from here on
@@ -11,9 +10,9 @@ usual names::
     flags.txt                 new      names library.mlir
     summary.json              new      names its library by the emission; a reader ignores one that names another
 
-When the new result has no library, the earlier library is first moved out of ``library.mlir`` in the same way. The
-report of the earlier result is removed at first, so that no report is ever shown beside another result. The folder's
-manifest knows every content before it is written (``own_files.py``).
+When the new result has no library, the earlier library first gets a temporary name in the same way. The report of the
+earlier result is removed at first, so that no report lies beside another result. The folder's
+manifest knows every content before it is written (``manifest.py``).
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from mlir_sched.attributes import EMISSION
 from mlir_sched.compiler.library_flags import library_flags, library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
 from mlir_sched.tuned_folder.claim import Claim
+from mlir_sched.tuned_folder.manifest import ResultWriter
 from mlir_sched.tuned_folder.names import CURVE, FLAGS, LIBRARY, REPORT, SUMMARY
-from mlir_sched.tuned_folder.own_files import OwnFiles
 
 _EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
 
@@ -79,27 +78,27 @@ def install(folder: Path, claim: Claim, files: EmittedFiles, summary: str) -> No
         UserError: A file that the result would replace is not ours or was edited; nothing was changed.
     """
     claim.require(folder)
-    own = OwnFiles.of(folder, claim.source)
+    writer = ResultWriter.of(folder, claim.source)
     for shown in (CURVE, REPORT):
-        own.remove(shown)
+        writer.remove(shown)
     library = folder / LIBRARY
     if files.library:
-        _use_passing(own, files)
-        own.write(LIBRARY, files.library.encode())
+        _use_temporary_library(writer, files)
+        writer.write(LIBRARY, files.library.encode())
     elif library.exists():
         if (earlier := _using_library(folder)) is not None:
-            _use_passing(own, earlier)
-        own.remove(LIBRARY)
-    own.write(FLAGS, files.response(library).encode())
-    own.write(SUMMARY, summary.encode())
-    own.settle()
+            _use_temporary_library(writer, earlier)
+        writer.remove(LIBRARY)
+    writer.write(FLAGS, files.response(library).encode())
+    writer.write(SUMMARY, summary.encode())
+    writer.finish()
 
 
-def _use_passing(own: OwnFiles, files: EmittedFiles) -> None:
-    """Write the library under a passing name that ``flags.txt`` then names, so that ``library.mlir`` can be changed."""
-    passing = f"library.{files.emission or 'earlier'}.mlir"
-    own.write(passing, files.library.encode())
-    own.write(FLAGS, files.response(own.folder / passing).encode())
+def _use_temporary_library(writer: ResultWriter, files: EmittedFiles) -> None:
+    """Write the library under a temporary name, and flags that name it, so that ``library.mlir`` can be changed."""
+    temporary = f"library.{files.emission or 'earlier'}.mlir"
+    writer.write(temporary, files.library.encode())
+    writer.write(FLAGS, files.response(writer.folder / temporary).encode())
 
 
 def _using_library(folder: Path) -> EmittedFiles | None:

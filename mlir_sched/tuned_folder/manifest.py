@@ -1,8 +1,8 @@
-"""The manifest of a tuned folder: the proof that its files are a result of ours, and of which model.
+"""The manifest of a tuned folder, which says what our files are and of which model, and the writer of these files.
 
-The manifest has digests of content, so that an edit and a file of somebody else are told from what was written. While a
-file is replaced, the manifest has the digests of both contents: a writer that is killed at any instant leaves a folder
-whose files are all known.
+The manifest has digests of content, which tell our files from edited ones and from those of somebody else. While a file
+is replaced, the manifest has the digests of both contents: a writer that is killed at any instant leaves a folder whose
+files are all known.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mlir_sched.errors import UserError
 from mlir_sched.tensors.parameters import ParameterFile
-from mlir_sched.tuned_folder.names import MANIFEST
-from mlir_sched.tuned_folder.replaced_file import replace_file
+from mlir_sched.tuned_folder.names import MANIFEST, RESULT
+from mlir_sched.tuned_folder.replaced_file import left_temporaries, replace_file
 
 SAMPLES, SAMPLE_BYTES = 64, 1 << 16
-"""Parts of a file with weights that are looked at, evenly spaced with both ends: 4 MiB, read within milliseconds
-however large the file is. Weights of another training differ in nearly every part. Files that differ only between the
-parts count as the same, so that the result of one may replace that of the other."""
+"""Parts of a file with weights that are read, evenly spaced with both ends: at most 4 MiB. Weights of another training
+differ in nearly every part. Files that differ only between the parts count as the same."""
+_TEMPORARY_LIBRARY = re.compile(r"library\.\w+\.mlir")
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,54 @@ class Manifest:
         return replace(self, files={**self.files, name: (*self.files.get(name, ()), digest)})
 
 
+@dataclass
+class ResultWriter:
+    """The writer of a result into a folder, whose manifest knows the files at every instant.
+
+    Attributes:
+        folder: The folder, whose files of a result are all ours.
+        manifest: Its manifest.
+    """
+
+    folder: Path
+    manifest: Manifest
+
+    @staticmethod
+    def of(folder: Path, source: Source) -> ResultWriter:
+        """Return the writer for a folder whose files may be replaced by a result of a source."""
+        return ResultWriter(folder, manifest_of(folder, source, {*RESULT, *_temporary_libraries(folder)}))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file of the result."""
+        self.manifest = self.manifest.expecting(name, content)
+        write_manifest(self.folder, self.manifest)
+        replace_file(self.folder / name, content)
+
+    def remove(self, name: str) -> None:
+        """Remove a file of the result if it is there."""
+        (self.folder / name).unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """Remove temporary files, also those of killed writers, and keep the manifest of the files as they are."""
+        temporary = [self.folder / name for name in self.manifest.files if name not in RESULT]
+        for path in (*filter(self.manifest.knows, temporary), *left_temporaries(self.folder)):
+            path.unlink()
+        self.manifest = manifest_of(self.folder, self.manifest.source, RESULT)
+        write_manifest(self.folder, self.manifest)
+
+
 def manifest_of(folder: Path, source: Source, names: Iterable[str]) -> Manifest:
     """Return the manifest of those files of a folder that have the given names, as they are."""
     present = (folder / name for name in sorted(names))
     return Manifest(source, {path.name: (content_digest(path),) for path in present if path.is_file()})
+
+
+def _temporary_libraries(folder: Path) -> list[str]:
+    """Return the names under which a killed writer may have left a library, as the folder's manifest has them."""
+    with suppress(UserError):
+        earlier = read_manifest(folder)
+        return [name for name in earlier.files if _TEMPORARY_LIBRARY.fullmatch(name)] if earlier else []
+    return []
 
 
 def model_digest(model: Path, parameters: Sequence[ParameterFile]) -> str:
@@ -107,7 +153,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def _samples(path: Path) -> Iterator[bytes]:
-    """Yield the parts of a file that are looked at; a file of at most their size is read whole."""
+    """Yield the parts of a file that are read; a file of at most their size is read whole."""
     size = path.stat().st_size
     last = max(0, size - SAMPLE_BYTES)
     with path.open("rb") as file:

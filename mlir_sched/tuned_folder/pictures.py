@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sched.tuned_folder.drawing_library import default_style, new_figure
-from mlir_sched.tuned_folder.program_curve import CurvePoint
-from mlir_sched.tuned_folder.result import TuneResult
+from mlir_sched.tuned_folder.result import CurvePoint, TuneResult
 
 CURVES_SHOWN = 10
 """Most dispatches in the picture, which shows those that gained most."""

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from mlir_sched.text import durations, failures, median, numbers, phases, seconds, speedup
 from mlir_sched.tuned_folder.ablation_section import ablation_section
-from mlir_sched.tuned_folder.manifest import Source
+from mlir_sched.tuned_folder.manifest import ResultWriter, Source
 from mlir_sched.tuned_folder.names import CURVE, REPORT
-from mlir_sched.tuned_folder.own_files import OwnFiles
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
@@ -35,13 +34,13 @@ details { margin: .6em 0 } details .wide { margin-bottom: .8em } summary { curso
 
 def write_report(folder: Path, source: Source, result: TuneResult, curves: Sequence[Curve]) -> None:
     """Write the picture and the page of a run into the folder that holds its result; no picture where none is drawn."""
-    picture, own = _drawn(lambda: draw_dispatches(curves)), OwnFiles.of(folder, source)
+    picture, writer = _drawn(lambda: draw_dispatches(curves)), ResultWriter.of(folder, source)
     if picture:
-        own.write(CURVE, picture)
+        writer.write(CURVE, picture)
     else:
-        own.remove(CURVE)
-    own.write(REPORT, page(result, picture).encode())
-    own.settle()
+        writer.remove(CURVE)
+    writer.write(REPORT, page(result, picture).encode())
+    writer.finish()
 
 
 def _drawn(draw: Callable[[], bytes]) -> bytes:

@@ -11,7 +11,6 @@ from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions
 from mlir_sched.tuned_folder.decision_worth import Ablation
-from mlir_sched.tuned_folder.program_curve import ProgramCurve
 
 SUMMARY_VERSION = 1
 
@@ -115,6 +114,35 @@ class ProgramResult:
     def gained(self) -> bool:
         """Whether the emitted program is faster than plain ``iree-compile``, beyond the noise."""
         return self.tuned.ratio_low > 1.0
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The estimated time of a program at one moment of a run.
+
+    Attributes:
+        run_s: Seconds of the run until then, those of earlier processes included.
+        trials: Candidates tried for the program until then.
+        program_s: Seconds that the program is expected to take with the best scripts so far: its dispatches, each
+            measured alone, and what the untuned program takes outside of them.
+    """
+
+    run_s: float
+    trials: int
+    program_s: float
+
+
+@dataclass(frozen=True)
+class ProgramCurve:
+    """The estimates of one program, in the order of its rounds.
+
+    Attributes:
+        variant: Name of the program's variant.
+        estimates: One before the first candidate, then one after every round.
+    """
+
+    variant: str
+    estimates: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
+from mlir_sched.tuned_folder.result import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
 from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents

@@ -11,7 +11,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.sampling import Categorical, IntRange, Value
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.tuned_folder.decision_worth import Ablation, DecisionWorth, Standing
+from mlir_sched.tuned_folder.decision_worth import Ablation, DecisionWorth, RelativeSpeed
 
 CHOICES = {"unroll": IntRange(1, 8), "order": Categorical(("rows", "columns")), "tail": Categorical(("mask",))}
 
@@ -67,13 +67,13 @@ def test_a_decision_costs_what_the_fastest_candidate_with_another_value_takes() 
 @pytest.mark.parametrize(
     ("ratio", "width", "verdict"),
     [
-        (1.5, 0.05, Standing.SLOWER),
-        (1.5, 0.4, Standing.UNCLEAR),
-        (1.97, 0.0, Standing.AS_FAST),
-        (2.4, 0.0, Standing.AS_FAST),
+        (1.5, 0.05, RelativeSpeed.SLOWER),
+        (1.5, 0.4, RelativeSpeed.UNCLEAR),
+        (1.97, 0.0, RelativeSpeed.AS_FAST),
+        (2.4, 0.0, RelativeSpeed.AS_FAST),
     ],
 )
-def test_a_value_is_slower_where_the_intervals_say_so(ratio: float, width: float, verdict: Standing) -> None:
+def test_a_value_is_slower_where_the_intervals_say_so(ratio: float, width: float, verdict: RelativeSpeed) -> None:
     _, by_name = worths(measured(trace(unroll=2), ratio, width=width))
     best = by_name["unroll"].best
     assert best is not None
@@ -87,7 +87,7 @@ def test_equal_code_costs_nothing_even_where_another_candidate_was_faster_by_luc
     _, by_name = worths(measured(trace(unroll=2), 2.1), measured(trace(unroll=1), 2.0, code="own"))
     best = by_name["unroll"].best
     assert best is not None
-    assert (best.changes, best.verdict, best.cost) == ({"unroll": 1}, Standing.SAME_CODE, 1.0)
+    assert (best.changes, best.verdict, best.cost) == ({"unroll": 1}, RelativeSpeed.SAME_CODE, 1.0)
 
 
 def test_decisions_are_ordered_by_what_they_are_worth_and_unknown_ones_come_last() -> None:

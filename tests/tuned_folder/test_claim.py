@@ -14,9 +14,8 @@ from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.claim import WRITTEN, Claim
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
-from mlir_sched.tuned_folder.manifest import SAMPLE_BYTES, SAMPLES, Source, model_digest
+from mlir_sched.tuned_folder.manifest import SAMPLE_BYTES, SAMPLES, ResultWriter, Source, model_digest
 from mlir_sched.tuned_folder.names import FLAGS, INTERNAL_ERRORS, LIBRARY, MANIFEST, RESULT
-from mlir_sched.tuned_folder.own_files import OwnFiles
 
 CLAIM = Claim(Source("digest", "a.mlir", "llvm-cpu"))
 SCRIPTS = EmittedFiles('module attributes {mlir_sched.emission = "aaaaaaaaaaaa"} {\n}\n', ("--level=1",))
@@ -27,10 +26,10 @@ NO_GAIN = EmittedFiles("", ("--level=1",))
 def folder(tmp_path: Path) -> Path:
     """A folder that holds a result with all of its files, and records."""
     put(tmp_path, SCRIPTS)
-    own = OwnFiles.of(tmp_path, CLAIM.source)
+    writer = ResultWriter.of(tmp_path, CLAIM.source)
     for name in set(RESULT) - {path.name for path in tmp_path.iterdir()}:
-        own.write(name, b"shown")
-    own.settle()
+        writer.write(name, b"shown")
+    writer.finish()
     (tmp_path / "records.sqlite").write_text("records")
     return tmp_path
 

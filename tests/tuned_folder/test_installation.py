@@ -15,9 +15,8 @@ from mlir_sched.compiler.response_file import read_response_file
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 from mlir_sched.tuned_folder.installation import EmittedFiles, emission_of, install
-from mlir_sched.tuned_folder.manifest import Source
+from mlir_sched.tuned_folder.manifest import ResultWriter, Source
 from mlir_sched.tuned_folder.names import MANIFEST
-from mlir_sched.tuned_folder.own_files import OwnFiles
 
 
 def library(name: str) -> str:
@@ -36,9 +35,9 @@ def put(folder: Path, files: EmittedFiles) -> None:
 
 
 def write_page(folder: Path, text: str) -> None:
-    own = OwnFiles.of(folder, CLAIM.source)
-    own.write("report.html", text.encode())
-    own.settle()
+    writer = ResultWriter.of(folder, CLAIM.source)
+    writer.write("report.html", text.encode())
+    writer.finish()
 
 
 def held(folder: Path) -> EmittedFiles | None:

@@ -8,26 +8,25 @@ from dataclasses import replace
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.tuned_folder.ablation_section import MEANING, ablation_section
-from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Standing
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, RelativeSpeed, SketchWorth
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
-from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuned_folder.report import estimate_text, page
-from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
+from mlir_sched.tuned_folder.result import CurvePoint, DispatchResult, ProgramCurve, ProgramResult, TuneResult
 
 
 def timing(median_s: float, ratio: float = 1.0) -> Timing:
     return Timing(median_s, median_s, median_s, 20, ratio, ratio, ratio)
 
 
-def alternative(cost: float, standing: Standing = Standing.SLOWER, **changes: Value) -> Alternative:
-    return Alternative(cost, cost - 0.05, cost + 0.05, standing, changes)
+def alternative(cost: float, verdict: RelativeSpeed = RelativeSpeed.SLOWER, **changes: Value) -> Alternative:
+    return Alternative(cost, cost - 0.05, cost + 0.05, verdict, changes)
 
 
 ABLATION = Ablation(
     2.2,
     (
         DecisionWorth("unroll", 4, False, 5, 1, alternative(1.12, unroll=2, order="rows"), alternative(1.5, unroll=8)),
-        DecisionWorth("lanes", 8, False, 3, 0, alternative(1.0, Standing.SAME_CODE, lanes=16), None),
+        DecisionWorth("lanes", 8, False, 3, 0, alternative(1.0, RelativeSpeed.SAME_CODE, lanes=16), None),
         DecisionWorth("order", "columns", False, 0, 0, None, None),
         DecisionWorth("tail", "mask", True, 0, 0, None, None),
         DecisionWorth("tile", (8, 4), False, 0, 2, None, None),
@@ -69,7 +68,7 @@ def test_the_page_says_what_every_decision_is_worth() -> None:
 
 
 def test_a_value_that_may_be_as_fast_is_said_to_be_so() -> None:
-    unclear = replace(ABLATION.decisions[0], best=alternative(1.04, Standing.UNCLEAR, unroll=2))
+    unclear = replace(ABLATION.decisions[0], best=alternative(1.04, RelativeSpeed.UNCLEAR, unroll=2))
     shown = ablation_section([replace(DISPATCH, ablation=replace(ABLATION, decisions=(unclear,)))])
     assert "<td>2: may be as fast, 1.04x the time (0.99 to 1.09), fastest of 5; nothing else changed</td>" in shown
 

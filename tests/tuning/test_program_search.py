@@ -18,7 +18,7 @@ from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variants.early_decisions import ATTENTION, LAYOUT
 from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuned_folder.program_curve import ProgramCurve
+from mlir_sched.tuned_folder.result import ProgramCurve
 from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Part
 from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.generation import generation_of
