@@ -39,10 +39,8 @@ from mlir_sched.tuned_folder.pictures import Curve
 from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.callbacks import Callback, told
-from mlir_sched.tuning.generation import generation_of
-from mlir_sched.tuning.interruption import Interruption
-from mlir_sched.tuning.known_program import keep_decisions
+from mlir_sched.tuning.callbacks import Callback, Interruption, told
+from mlir_sched.tuning.journal import generation_of, keep_decisions
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod

@@ -27,8 +27,8 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.result import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
+from mlir_sched.tuning.journal import RoundLog
 from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents
-from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import Round, TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun

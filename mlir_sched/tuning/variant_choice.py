@@ -21,7 +21,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
-from mlir_sched.tuning.known_program import known_decisions
+from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.options import TuneOptions
 
 COVERING_BUILDS = 10.0

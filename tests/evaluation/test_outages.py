@@ -27,7 +27,7 @@ from mlir_sched.outcome import Outcome
 from mlir_sched.runner import BaselineError
 from mlir_sched.search import RandomSearch
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.interruption import Interruption
+from mlir_sched.tuning.callbacks import Interruption
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.search_method import SearchMethod

@@ -28,7 +28,7 @@ from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.interruption import Interruption
+from mlir_sched.tuning.callbacks import Interruption
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, ProgramState

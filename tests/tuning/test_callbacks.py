@@ -8,8 +8,7 @@ from pathlib import Path
 from replayed_run import HashedMeasurements, matmul_dispatch, program_search, task_of
 
 from mlir_sched.database import RecordStore
-from mlir_sched.tuning.callbacks import Callback, Trial, told
-from mlir_sched.tuning.interruption import Interruption
+from mlir_sched.tuning.callbacks import Callback, Interruption, Trial, told
 from mlir_sched.tuning.options import TuneOptions
 
 TRIALS = 24

@@ -24,7 +24,7 @@ from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.known_program import known_decisions
+from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.variant_choice import VariantChoice
 

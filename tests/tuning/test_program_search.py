@@ -21,13 +21,12 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.result import ProgramCurve
 from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Part
 from mlir_sched.tuning.exchange import finds_of
-from mlir_sched.tuning.generation import generation_of
+from mlir_sched.tuning.journal import RoundLog, generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.progress import Phase, ProgramState
-from mlir_sched.tuning.round_log import RoundLog
-from mlir_sched.tuning.run_clock import RunClock
-from mlir_sched.tuning.task_demand import demand_of
+from mlir_sched.tuning.task_search import demand_of
+from mlir_sched.tuning.tuning_run import RunClock
 from mlir_sched.tuning.variant_choice import (
     AT_ONCE_BUILDS,
     COVERING_BUILDS,

@@ -12,7 +12,7 @@ from replayed_run import task_of
 
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.tasks import TASK_FLAGS, extract
-from mlir_sched.tuning.task_demand import demand_of, family_of
+from mlir_sched.tuning.task_search import demand_of, family_of
 
 
 def product(*, k: int = 4, element_type: str = "f32", accumulator: str = "f32", epilogue: bool = False) -> Dispatch:

@@ -23,7 +23,7 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
-from mlir_sched.tuning.generation import generation_of
+from mlir_sched.tuning.journal import generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
@@ -65,7 +65,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
         budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
         options = TuneOptions(**budget, round_size=8, fresh=fresh)
         monkeypatch.setattr("mlir_sched.tuning.budget.SET_ASIDE", 0.0)  # all seconds are for the search
-        monkeypatch.setattr("mlir_sched.tuning.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
+        monkeypatch.setattr("mlir_sched.tuning.tuning_run.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
             generation = generation_of(store, fresh=fresh)

@@ -1,20 +1,45 @@
-"""The rounds of a program's search as the store keeps them: a resumed search knows which rounds were begun."""
+"""What the store keeps of runs beside their records: generations, rounds, and what was decided about programs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
-from mlir_sched.database.record import measuring_context
+from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.models import SharedCostModel
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.tuning_run import TuningRun
+
+LEAST_SHARED = 0.5
+"""Least share of the tasks of a program that another one has to have, too, for its decisions to be tried."""
+
+
+def generation_of(store: RecordStore, *, fresh: bool) -> int:
+    """Return how often the user asked for a fresh start in a store, >= 0.
+
+    Args:
+        store: The store of a run that begins now.
+        fresh: Whether this run is a fresh start; every fresh start gets a number of its own, also those of other
+            processes at the same time.
+    """
+    generation = 0
+    while store.decided(f"fresh-{generation}") is not None:
+        generation += 1
+    if fresh:
+        own = uuid.uuid4().hex
+        while store.decide(f"fresh-{generation}", lambda: own) != own:
+            generation += 1  # another process was faster
+        generation += 1
+    return generation
 
 
 @dataclass(frozen=True)
@@ -76,3 +101,32 @@ def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) ->
         [trace.key for trace in run.start_from],
     ]
     return "search-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+
+def known_decisions(store: RecordStore, context_key: str, default: Model) -> Mapping[str, Value]:
+    """Return the decisions about the stored program that shares most tasks with a program; none where none is close.
+
+    Args:
+        store: The store.
+        context_key: What the speed of programs depends on beside the program.
+        default: The program, without any decision.
+    """
+    own = {task.key for task in default.tasks}
+    closest = max(store.programs(context_key), key=lambda program: len(own & set(program.task_keys)), default=None)
+    if closest is None or len(own & set(closest.task_keys)) < LEAST_SHARED * max(len(own), len(closest.task_keys)):
+        return {}
+    return closest.decisions
+
+
+def keep_decisions(
+    store: RecordStore, context_key: str, default: Model, decisions: Mapping[str, Value], ratio: float
+) -> None:
+    """Keep what a run decided about a program, unless the store knows something faster.
+
+    Args:
+        store, context_key, default: As in :func:`known_decisions`.
+        decisions: The decisions by name.
+        ratio: How many times as fast as the untuned program the program is with its scripts.
+    """
+    task_keys = tuple(sorted({task.key for task in default.tasks}))
+    store.keep_program(StoredProgram(context_key, task_keys, decisions, ratio))
