@@ -39,7 +39,7 @@ from mlir_sched.tuned_folder.pictures import Curve
 from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.callbacks import Callback, Interruption, told
+from mlir_sched.tuning.callbacks import Callback, Interruption, with_callbacks
 from mlir_sched.tuning.journal import generation_of, keep_decisions
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
@@ -155,7 +155,7 @@ def tune(
                     ValueRecorder.of(target, run.budget.whole_s).with_values,
                 )
                 with Interruption(run.clock) as interruption:
-                    for program, work in told(search.work(), callbacks):
+                    for program, work in with_callbacks(search.work(), callbacks):
                         with run.costs.of(work.kind, work.task.key, work.count):
                             work.run(evaluators.of(program.built))
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)

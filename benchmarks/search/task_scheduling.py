@@ -25,7 +25,7 @@ from benchmarks.search.network_tasks import NETWORKS, NetworkTask
 from mlir_sched import TuneOptions
 from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
 from mlir_sched.search.measured_space import read_measured
-from mlir_sched.tuning.budget import Part, Standing
+from mlir_sched.tuning.budget import Allowance, SearchProgress
 
 TRIALS_PER_TASK = (1, 2, 3, 4, 6, 8, 16)
 """Candidates per dispatch after which the program's time is read. A run of 6 minutes on ResNet-50 has 6 to 13."""
@@ -137,7 +137,7 @@ def _efficiency(task: NetworkTask, scenario: Scenario, rng: np.random.Generator)
 
 def search(tasks: Sequence[SimulatedTask], options: GradientOptions, trials: int, round_size: int) -> list[list[int]]:
     """Return how many candidates each task had, at the beginning and after each round, until the trials are spent."""
-    scheduler, part = GradientScheduler(options), Part(round_size, trials)
+    scheduler, allowance = GradientScheduler(options), Allowance(round_size, trials)
     rounds: list[list[int]] = [[] for _ in tasks]
     courses = [[0] * len(tasks)]
     while True:
@@ -146,7 +146,7 @@ def search(tasks: Sequence[SimulatedTask], options: GradientOptions, trials: int
         index = scheduler.next_task(progress)
         if index is None:
             return courses
-        count = part.next_round(Standing(sum(spent), 0.0, len(tasks), bool(rounds[index]), begun=False))
+        count = allowance.next_round(SearchProgress(sum(spent), 0.0, len(tasks), bool(rounds[index]), begun=False))
         if not count:
             return courses
         reached = min(spent[index] + count, len(tasks[index].best_s))

@@ -1,4 +1,4 @@
-"""The choice of algorithms for sites of a program, by what their dispatches take with the best scripts."""
+"""The choice of algorithms for sites of a program, by the time of their dispatches with the best scripts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from mlir_sched.tuning.tuning_run import TuningRun
 NOT_TIMED = "the program with it fails or gives other numbers"
 """Why a chosen algorithm is left out after all."""
 LEAST_GAIN = 0.05
-"""Least gain of an algorithm, relative to the time of the dispatches that it replaces: dispatches take about as
-long in the program as alone, not exactly."""
+"""Least gain of an algorithm, relative to the time of the dispatches that it replaces: dispatches may take a little
+longer in the program than alone."""
 OTHERS = "other algorithms"
 """What is left out where the alternatives of a program cannot be found."""
 NO_SCRIPTS = "not all of its dispatches can have scripts"
 """Why an algorithm is left out whose dispatches no transform module schedules on this target."""
 LEAST_SHARE = 0.01
-"""Share of a program's time below which the dispatches that an algorithm replaces are not worth the candidates, up to
-:data:`~mlir_sched.tuning.budget.ALGORITHMS_CANDIDATES` per dispatch, that its own dispatches would take."""
-LIGHT = "the dispatches that it replaces take little of the program's time"
-"""Why an algorithm is left out whose dispatches take less."""
+"""Least share of a program's time in the dispatches that an algorithm replaces: a smaller share is not worth the
+candidates for the dispatches of the algorithm (:data:`~mlir_sched.tuning.budget.ALGORITHMS_CANDIDATES`)."""
+SMALL_SHARE = "the dispatches that it replaces take little of the program's time"
+"""Why an algorithm is left out that replaces less."""
 NO_TIME_TO_SEARCH = "the time is better spent on the program's own dispatches"
-"""Why an algorithm is left out in a short run by time that is for little of the program's time."""
+"""Why an algorithm for little of the program's time is left out in a short run by time."""
 NOT_MEASURED = "not all of its dispatches were measured"
 """Why an algorithm is left out in a short run by time."""
 
@@ -73,7 +73,7 @@ class AlgorithmChoice:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
-        """Return the other algorithms for heavy sites of a program; none where too little of the budget is left.
+        """Return the other algorithms for sites of a program; none where too little of the budget is left.
 
         Args:
             program: The program.
@@ -91,16 +91,16 @@ class AlgorithmChoice:
             self.left_out = {OTHERS: reason(str(error))}
             return Alternatives()
         shares = self.run.decide("shares-of-parts", lambda: _shares(program, found))
-        light = [name for name, share in shares.items() if share < LEAST_SHARE]
-        self.left_out = {a.name: LIGHT for a in found if a.site.name in light}
-        heavy = tuple(a for a in found if a.site.name not in light)
-        share = min(1.0, sum(shares.get(name, 1.0) for name in {a.site.name for a in heavy}))
+        small = [name for name, share in shares.items() if share < LEAST_SHARE]
+        self.left_out = {a.name: SMALL_SHARE for a in found if a.site.name in small}
+        large = tuple(a for a in found if a.site.name not in small)
+        share = min(1.0, sum(shares.get(name, 1.0) for name in {a.site.name for a in large}))
         now_s = self.run.clock.spent_s()
         worth = self.run.budget.is_worth_composing(share=share, now_s=now_s)
         if not self.run.decide("searches-algorithms", lambda: worth):
-            self.left_out |= {a.name: NO_TIME_TO_SEARCH for a in heavy}
+            self.left_out |= {a.name: NO_TIME_TO_SEARCH for a in large}
             return Alternatives()
-        return Alternatives(heavy, share)
+        return Alternatives(large, share)
 
     def composed(self, program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> ProgramSearch | None:
         """Return the search of the program with the algorithms that pay; None where none does.
@@ -126,14 +126,14 @@ class AlgorithmChoice:
         if composed.timing is None:
             self.left_out |= dict.fromkeys(chosen.values(), NOT_TIMED)
             return None
-        return program.narrowed(composed)
+        return program.continued_on(composed)
 
 
 def _shares(program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> dict[str, float]:
     """Return the share of a program's time that sites may take, as far as known, by their names; 0 to 1.
 
-    That is with the best rates that any of the program's tasks has reached: tasks without a script so far would seem to
-    take far more than they will.
+    All tasks count with the best rates that any of them has reached: a task without a script takes far longer than it
+    will.
     """
     call_s = program.reachable_s()
     whole_s = sum(task.weight * call_s.get(task.key, 0.0) for task in program.tasks)

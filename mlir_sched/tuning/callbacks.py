@@ -55,7 +55,7 @@ class CallbackError(MlirSchedError):
     """A callback raised."""
 
 
-def told(
+def with_callbacks(
     works: Iterable[tuple[ProgramSearch, Work]], callbacks: Sequence[Callback]
 ) -> Iterator[tuple[ProgramSearch, Work]]:
     """Yield the work of a search, and tell callbacks the outcomes once the search has learnt from them.

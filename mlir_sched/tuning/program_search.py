@@ -25,8 +25,8 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.result import CurvePoint, ProgramCurve
-from mlir_sched.tuning.budget import Part, Standing
-from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
+from mlir_sched.tuning.budget import Allowance, SearchProgress
+from mlir_sched.tuning.exchange import MOST_EXCHANGED, FoundTrace, fitting, found_traces, offer_traces
 from mlir_sched.tuning.journal import RoundLog
 from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents
 from mlir_sched.tuning.task_history import TaskHistory
@@ -34,30 +34,30 @@ from mlir_sched.tuning.task_search import Round, TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 
 NOISE = 0.05
-"""Relative difference between a program's time and the sum of its dispatches' times that is taken for noise."""
+"""Relative difference between a program's time and the sum of its dispatches' times that counts as noise."""
 NO_TIME_TO_MEASURE = "no time was left to measure it"
 """Why a dispatch stays untuned in a short run by time."""
 
 
 @dataclass(frozen=True)
-class Widening:
-    """Tasks that are searched beside a program's own: those of other algorithms for parts of the program.
+class ExtraTasks:
+    """Tasks that are searched beside a program's own: those of other algorithms for sites of the program.
 
     Attributes:
-        further: The tasks that the program lacks.
+        tasks: The tasks that the program lacks.
         focus: Keys of the tasks, own or further ones, that are searched; the others wait.
     """
 
-    further: tuple[Task, ...]
+    tasks: tuple[Task, ...]
     focus: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Predecessor:
-    """The search of another program that a search goes on with.
+    """The search of another program that a search continues.
 
     Attributes:
-        name: Name of the first search of the row.
+        name: Name of the first of the continued searches.
         rounds: Rounds spent on tasks that are not searched any more.
         trials: Candidates tried on these tasks.
     """
@@ -69,7 +69,7 @@ class Predecessor:
 
 @dataclass(eq=False)
 class ProgramSearch:
-    """The search for the scripts of one program; it stops at the end of a part and goes on with the next part.
+    """The search for the scripts of one program; it stops at the end of an allowance and goes on with the next one.
 
     Attributes:
         run: The run that it belongs to.
@@ -78,8 +78,8 @@ class ProgramSearch:
         searches: Tasks under search, the heaviest first.
         untunable: Why tasks cannot be searched, by key.
         waiting: Keys of tasks whose untuned code had no time yet.
-        widening: The tasks that are searched at present beside the program's own, if any are.
-        predecessor: The search that this one goes on with, if it goes on with another one.
+        extra: The tasks that are searched at present beside the program's own; None for none.
+        predecessor: The search that this one continues; None for none.
         log: The stored rounds of this search; None before it begins.
         estimates: What the program was expected to take before its first candidate and after every round, by the number
             of candidates tried; empty where the untuned program was not timed.
@@ -91,7 +91,7 @@ class ProgramSearch:
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
-    widening: Widening | None = None
+    extra: ExtraTasks | None = None
     predecessor: Predecessor | None = None
     log: RoundLog | None = None
     estimates: dict[int, CurvePoint] = field(default_factory=dict)
@@ -100,12 +100,12 @@ class ProgramSearch:
     def __post_init__(self) -> None:
         self._model = self.run.method.shared_model()
 
-    def work(self, part: Part, finds: Sequence[Find] = ()) -> Iterator[Work]:
-        """Go on until the end of a part, or until nothing is left to try.
+    def work(self, allowance: Allowance, found: Sequence[FoundTrace] = ()) -> Iterator[Work]:
+        """Go on until the end of an allowance, or until nothing is left to try.
 
         Args:
-            part: What may be spent.
-            finds: The best traces found for other programs.
+            allowance: What may be spent.
+            found: The best traces of other programs.
 
         Yields:
             Work, which is to be run before the search goes on.
@@ -114,23 +114,23 @@ class ProgramSearch:
             UserError: A part of the search that is not ours raised.
         """
         with self.run.method.errors():
-            yield from self._work(part, finds)
+            yield from self._work(allowance, found)
 
-    def _work(self, part: Part, finds: Sequence[Find]) -> Iterator[Work]:
-        yield from self._untuned_work(part)
-        start_from_finds(self.searches, [*finds_of(self.searches), *finds])
+    def _work(self, allowance: Allowance, found: Sequence[FoundTrace]) -> Iterator[Work]:
+        yield from self._untuned_work(allowance)
+        offer_traces(self.searches, [*found_traces(self.searches), *found])
         self._estimate()
         following = self._next_task()
-        while following is not None and (count := part.next_round(self._standing(following))):
+        while following is not None and (count := allowance.next_round(self._progress(following))):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
             size = self._limit(following, count)
-            lookahead = Lookahead(partial(self._look_ahead, following, size, part))
-            outcome = yield from following.round(part.round_size, size, lookahead)
+            lookahead = Lookahead(partial(self._look_ahead, following, size, allowance))
+            outcome = yield from following.round(allowance.round_size, size, lookahead)
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
             if outcome.found is not None:
-                yield from self._exchange(outcome.found, following, part)
+                yield from self._exchange(outcome.found, following, allowance)
                 self._log.save(self._rounds(), self.tried)
             self.run.clock.save()
             self._estimate()
@@ -150,18 +150,18 @@ class ProgramSearch:
         """The target, with the threads that the program runs on."""
         return self.built.on(self.run.target)
 
-    def widen(self, further: Sequence[Task], focus: frozenset[str]) -> None:
-        """Search further tasks beside the program's own, from the next part on.
+    def search_also(self, tasks: Sequence[Task], focus: frozenset[str]) -> None:
+        """Search further tasks beside the program's own, from the next allowance on.
 
         Args:
-            further: The tasks; those that the program has are left out.
+            tasks: The tasks; those that the program has are left out.
             focus: Keys of the tasks, own or further ones, that are searched; the others wait.
         """
         own = {task.key for task in self.built.model.tasks}
-        self.widening = Widening(tuple({task.key: task for task in further if task.key not in own}.values()), focus)
+        self.extra = ExtraTasks(tuple({task.key: task for task in tasks if task.key not in own}.values()), focus)
 
-    def narrowed(self, built: BuiltVariant) -> ProgramSearch:
-        """Return the search for the scripts of a variant that goes on from here, with the variant's tasks."""
+    def continued_on(self, built: BuiltVariant) -> ProgramSearch:
+        """Return the search for the scripts of a variant that continues this one, with the variant's tasks."""
         tasks = {task.key: task for task in built.model.tasks}
         kept = [replace(search, task=tasks[search.task.key]) for search in self.searches if search.task.key in tasks]
         left = [search for search in self.searches if search.task.key not in tasks]
@@ -173,7 +173,7 @@ class ProgramSearch:
             searches=kept,
             untunable={key: why for key, why in self.untunable.items() if key in tasks},
             waiting=self.waiting & tasks.keys(),
-            widening=None,
+            extra=None,
             predecessor=Predecessor(before.name, rounds, before.trials + sum(search.tried for search in left)),
             estimates=dict(self.estimates) if built is self.built else {},
         )
@@ -181,7 +181,7 @@ class ProgramSearch:
     @property
     def tasks(self) -> list[Task]:
         """The tasks that can be tuned."""
-        tasks = (*self.built.model.tasks, *(self.widening.further if self.widening else ()))
+        tasks = (*self.built.model.tasks, *(self.extra.tasks if self.extra else ()))
         return [task for task in tasks if can_tune(task, self.run.space, self.run.target)]
 
     @property
@@ -215,12 +215,12 @@ class ProgramSearch:
     def expected_s(self) -> float:
         """Return the seconds that the program is expected to take with the best scripts so far.
 
-        The untuned program's time outside of its tasks counts as far as it exceeds the :data:`NOISE` of the program's
-        time: tasks may become many times faster, and that noise would then be most of the expected time.
+        The untuned program's time outside of its tasks counts beyond the :data:`NOISE` alone. Where tasks become many
+        times faster, this noise would be most of the expected time.
         """
         if self.built.timing is None:
             return float("inf")
-        further = {task.key for task in self.widening.further} if self.widening else set[str]()
+        further = {task.key for task in self.extra.tasks} if self.extra else set[str]()
         own = [search for search in self.searches if search.task.key not in further]
         untuned_s = sum(search.task.weight * search.history.untuned.median_s for search in own)
         rest_s = max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s)
@@ -251,24 +251,23 @@ class ProgramSearch:
         """Return the task whose round is next, or None when nothing is left to try.
 
         Args:
-            current: A task that tries so many candidates now, with outcomes that are not known.
-            tried: How many.
+            current: The task whose round is running, with outcomes that are not known.
+            tried: Candidates of this round.
         """
         searches = self._in_focus()
         progress = [search.progress(tried if search is current else 0) for search in searches]
         index = self.run.method.scheduler.next_task(progress)
         return None if index is None else searches[index]
 
-    def _look_ahead(self, current: TaskSearch, tried: int, part: Part) -> Upcoming | None:
+    def _look_ahead(self, current: TaskSearch, tried: int, allowance: Allowance) -> Upcoming | None:
         """Choose the task of the next round, and its candidates, before the outcomes of the current round are known.
 
-        None is chosen where the next round is likely to be the same task's: such a round has much to learn from the
-        current one.
+        None is chosen where the next round is likely to be the same task's, which has much to learn from this round.
 
         Args:
             current: The task with the current round.
-            tried: How many candidates it tries.
-            part: What may be spent.
+            tried: Candidates of this round.
+            allowance: What may be spent.
 
         Returns:
             The task with those of its candidates that the budget is likely to have room for.
@@ -276,8 +275,8 @@ class ProgramSearch:
         search = self._next_task(current, tried)
         if search is None or search is current:
             return None
-        scripts, standing = search.prepare(part.round_size), self._standing(search)
-        count = part.next_round(replace(standing, tried=standing.tried + tried))
+        scripts, progress = search.prepare(allowance.round_size), self._progress(search)
+        count = allowance.next_round(replace(progress, tried=progress.tried + tried))
         return Upcoming(search.task, scripts[: self._limit(search, count)])
 
     def _limit(self, search: TaskSearch, count: int) -> int:
@@ -290,24 +289,24 @@ class ProgramSearch:
 
     def _waits(self, task: Task) -> bool:
         """Say whether a task waits while others are searched."""
-        return self.widening is not None and task.key not in self.widening.focus
+        return self.extra is not None and task.key not in self.extra.focus
 
     def _in_focus(self) -> list[TaskSearch]:
         """Return the searches that may have the next round."""
         return [search for search in self.searches if not self._waits(search.task)]
 
-    def _standing(self, following: TaskSearch) -> Standing:
+    def _progress(self, following: TaskSearch) -> SearchProgress:
         """Return how far the search is, before a round of a task."""
         searches, reached = self._in_focus(), following.history.rounds > 0
-        strayed = self._strayed()
-        begun = self._log.had_begun(self._rounds(), self.tried) and not strayed
+        diverged = self._diverged()
+        begun = self._log.had_begun(self._rounds(), self.tried) and not diverged
         late = sum(task.key in self.waiting and not self._waits(task) for task in self.tasks)
-        return Standing(self.tried, self.run.clock.spent_s(), len(searches) + late, reached, begun, strayed)
+        return SearchProgress(self.tried, self.run.clock.spent_s(), len(searches) + late, reached, begun, diverged)
 
-    def _strayed(self) -> bool:
-        """Say whether this search measures more than the rest of a round that an earlier process left.
+    def _diverged(self) -> bool:
+        """Say whether this process measures more than the rest of a round that an earlier process left.
 
-        It then tries other candidates than that process, because shares of the time are measured anew, for one.
+        The search then tries other candidates than that process, for instance because shares of the time differ.
         """
         return self.measured > self.run.options.round_size
 
@@ -315,13 +314,13 @@ class ProgramSearch:
         before = self.predecessor.rounds if self.predecessor else 0
         return before + sum(search.history.rounds for search in self.searches)
 
-    def _untuned_work(self, part: Part) -> Iterator[UntunedWork]:
+    def _untuned_work(self, allowance: Allowance) -> Iterator[UntunedWork]:
         """Begin to search the tasks that are not searched yet, those with the largest share of the time first.
 
-        In a part by time, the untuned code of the last tasks may have to wait for a later part.
+        By time, the untuned code of the last tasks may have to wait for a later allowance.
         """
         self.tell(Phase.UNTUNED)
-        until_s = part.untuned_until_s(self.run.clock.spent_s())
+        until_s = allowance.untuned_until_s(self.run.clock.spent_s())
         known = {*self.untunable, *(search.task.key for search in self.searches)}
         unknown = [(index, task) for index, task in self._by_share() if task.key not in known]
         self.waiting |= {task.key for _, task in unknown}
@@ -386,18 +385,18 @@ class ProgramSearch:
         if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
             self.events.on_internal_error("".join(traceback.format_exception(error)))
 
-    def _exchange(self, found: Trace, source: TaskSearch, part: Part) -> Iterator[CandidateWork]:
+    def _exchange(self, found: Trace, source: TaskSearch, allowance: Allowance) -> Iterator[CandidateWork]:
         """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
-        fitting = fits(found, source, self._in_focus())
-        for search, trace in fitting:
+        others = fitting(found, source, self._in_focus())
+        for search, trace in others:
             if not search.history.rounds:
                 search.start_from(trace)
-        for search, trace in [(search, trace) for search, trace in fitting if search.history.rounds][:EXCHANGE]:
-            if part.next_round(self._standing(search)):
+        for search, trace in [(search, trace) for search, trace in others if search.history.rounds][:MOST_EXCHANGED]:
+            if allowance.next_round(self._progress(search)):
                 self._tell_errors((yield from search.further(trace)))
 
     def _estimate(self) -> None:
-        """Note the expected time at the moment at which the search first came as far."""
+        """Note the expected time, with the moment at which a process of the run first came as far."""
         if self.built.timing is not None:
             run_s = self.run.clock.reached(f"{self.name}-{self.tried}")
             self.estimates[self.tried] = CurvePoint(run_s, self.tried, self.expected_s())

@@ -1,6 +1,6 @@
-"""What a running search tells: its phases, its events, and the progress of the whole run that they are put together to.
+"""What a running search tells: phases, events, and the progress of the whole run, which is put together from them.
 
-All of it is plain data, for a bar, a log and a test alike.
+All of this is plain data, for a bar, a log and a test alike.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from mlir_sched.trace import Trace
 
 @dataclass
 class TaskHistory:
-    """What a run knows of the candidates of one task; every question is answered without a look at all of them.
+    """What a run knows of the candidates of one task, in an order that makes questions cheap.
 
     Attributes:
         untuned: Timing of the untuned code.
@@ -34,7 +34,7 @@ class TaskHistory:
     _failed: Counter[str] = field(default_factory=Counter)
 
     def learn(self, records: Iterable[Record]) -> None:
-        """Add records; a later record of a trace takes the place of an earlier one. Records without a trace are not."""
+        """Add records that have a trace; a later record of a trace takes the place of an earlier one."""
         for record in records:
             if record.trace is not None:
                 self._learn(record.trace.key, replace(record, script=""))
@@ -68,12 +68,12 @@ class TaskHistory:
         return len(self.trials)
 
     def end_round(self, tried: int) -> None:
-        """End a round in which so many candidates were tried."""
+        """End a round in which ``tried`` candidates were tried."""
         self.trials.append(self.tried + tried)
         self.best_s.append(self.best_seconds())
 
     def extend_round(self) -> None:
-        """Count one further candidate as a part of the last round; there was one."""
+        """Count one further candidate as a part of the last round, which must exist."""
         self.trials[-1] += 1
         self.best_s[-1] = self.best_seconds()
 

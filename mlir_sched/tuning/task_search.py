@@ -183,7 +183,7 @@ class TaskSearch:
         Given traces beyond ``limit`` are returned and stay given: they are tried in a later round.
 
         Yields:
-            Estimates of the strategy's first traces, where there is a model: of so many as ``limit`` candidates need.
+            Estimates of the strategy's first traces, where there is a model: as many as ``limit`` candidates need.
         """
         first, self.starts = list(self.starts[:count]), self.starts[limit:]
         self.strategy.exclude(first)

@@ -1,4 +1,4 @@
-"""A tuning run: what all its searches share, and what it decides once, also for processes that resume it."""
+"""A tuning run: what its searches share, its clock, and what it decides once, also for processes that resume it."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class TuningRun:
         return run
 
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
-        """Return about how many seconds it takes to emit a program; arguments as in :func:`emission_s`."""
+        """Return the estimated seconds to emit a program; arguments as in :func:`emission_s`."""
         return emission_s(built, tuned, _final(self.target), tuned_s)
 
     @property

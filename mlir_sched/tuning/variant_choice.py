@@ -1,7 +1,6 @@
 """The program variants that a run by time compiles: as many as a part of its minutes has room for.
 
-A large model takes half a minute per variant to compile, and there are about ten: all of them would leave no time for
-the search.
+To compile all variants of a large model would leave no time for the search.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.options import TuneOptions
 
 COVERING_BUILDS = 10.0
-"""Seconds to give every dispatch of a program two candidates, its untuned code included, relative to those that the
-program took to be compiled and taken apart. Source: ResNet-50 on a core of a Zen 4, 33 dispatches, 75 s and 7 s."""
+"""Time to measure two candidates of every dispatch of a program and its untuned code, relative to the time in which the
+program was compiled and its dispatches extracted."""
 AT_ONCE_BUILDS = 8.0
-"""Least seconds of search, relative to those that a program took to be compiled, in which what refines a variant
-becomes faster than the variant without scripts. SegFormer-B0 on a core of a Zen 4, 14 s: 135 were enough, 64 not."""
+"""Least time of search in which the refinement of a variant becomes faster than the variant without scripts, relative
+to the time in which the program was compiled."""
 MOST_COMPILED, LARGE_BUILD_S = 2, 1.5
-"""Most variants that a run by time compiles beside the default if a program takes at least so many seconds to be
-compiled: with the emitted program, and the one with other algorithms, four. Further flags of IREE make a network hardly
-faster, and cost the time of a dozen candidates each."""
+"""Most variants that a run by time compiles beside the default, for programs that take at least the second number of
+seconds to compile: each further variant takes the time of several candidates."""
 VARIANT_CALLS = 6
-"""Calls that the check and the timing of a variant take: two checks, and two pairs with the default."""
+"""Calls for the check and the timing of a variant: two checks, and two pairs with the default."""
 
 
 @dataclass
@@ -50,8 +48,8 @@ class VariantChoice(CompilePolicy):
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
         threads: Threads that the program runs on.
         context_key: What the speed of programs depends on beside the program.
-        timing_s: About how many seconds the timing of a variant takes; 0 until it is known.
-        build_s: About how many seconds it takes to compile a variant; 0 until it is known.
+        timing_s: Estimated seconds to time a variant; 0 until they are known.
+        build_s: Estimated seconds to compile a variant; 0 until they are known.
     """
 
     store: RecordStore
@@ -122,7 +120,7 @@ class VariantChoice(CompilePolicy):
     def refines_at_once(self) -> bool:
         """Say whether only what refines the variant is compiled that the default's profile speaks for.
 
-        Without scripts a refinement is slower than the variant: that takes time to give its dispatches candidates.
+        Without scripts a refinement is slower than the variant: its dispatches need candidates first.
         """
         searching_s = self.end - time.monotonic() - self.build_s
         at_once = self.hurried and AT_ONCE_BUILDS * self.build_s <= searching_s
@@ -130,14 +128,14 @@ class VariantChoice(CompilePolicy):
         return decided
 
     def _has_time(self) -> bool:
-        """Say whether one more variant can be compiled, and all that are compiled timed, until then."""
+        """Say whether there is time to compile one more variant and to time all that are compiled."""
         compiled = len(self._compiled) - self._failed
         if self.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
             return False
         return time.monotonic() + self.build_s + self.timing_s * (compiled + 1) < self.until
 
     def _decided(self, name: str, *, wanted: bool) -> bool:
-        """Return whether a variant was wanted when the run began; where no process has decided that, take note."""
+        """Return whether a variant was wanted when the run began; note ``wanted`` where no process has decided that."""
         if self.until == math.inf:
             return True
         known: list[str] | None = self.store.decided(f"{self.key}-compiled")

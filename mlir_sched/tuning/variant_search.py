@@ -1,8 +1,7 @@
 """The outer loop: the search over program variants, in turns, until the budget is spent.
 
 How fast a variant can become shows only when its dispatches are tuned: a rewritten program may be slower than the
-default one until scripts are written for it, and a program of several dispatches needs more candidates before its
-speed shows.
+default one until there are scripts for its dispatches, and more dispatches need more candidates.
 
 Source: Jamieson & Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016).
 """
@@ -20,23 +19,20 @@ from mlir_sched.program.building import fastest, profiled
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.budget import MOST_FURTHER, Part, Turn
-from mlir_sched.tuning.exchange import Find, finds_of
+from mlir_sched.tuning.budget import MOST_REVIEWS, Allowance, RungTurn
+from mlir_sched.tuning.exchange import FoundTrace, found_traces
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import SearchEvents
 from mlir_sched.tuning.tuning_run import TuningRun
 
 T = TypeVar("T")
-Turns: TypeAlias = Generator[tuple[ProgramSearch, Part], None, T]
+Turns: TypeAlias = Generator[tuple[ProgramSearch, Allowance], None, T]
 """Programs in the order in which they are searched, each with what it may spend."""
 OUT_OF_REACH = 1.5
-"""A program expected to take more than this many times as long as the best one is dropped, even if its rank is high."""
-
-
+"""A program that is expected to take more than this many times as long as the best one is dropped at any rank."""
 SHORT_WITH_SCRIPTS_S = 100e-6
 """A program that is expected to take at most this many seconds with its scripts is searched in the calling thread, too:
-a call of IREE's task system costs 10 to 30 us (IREE 3.13, two workers). A 1-d convolution on two cores of a Zen 5 took
-43 us there, and 176 us without a script; in the calling thread the untuned program takes 246 us."""
+to wake IREE's worker threads then takes a notable part of a call."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +125,11 @@ class VariantSearch:
         """
         if not any(program.tasks for program in self.programs):
             return
-        for number, (program, part) in enumerate(self._turns()):
+        for number, (program, allowance) in enumerate(self._turns()):
             ended = self.run.decided(f"search-{number}")
-            for work in program.work(replace(part, ended=ended), self._finds(program)):
+            for work in program.work(replace(allowance, ended=ended), self._found_elsewhere(program)):
                 yield program, work
-            self._keep_end(number, program, part)
+            self._keep_end(number, program, allowance)
 
     def result(self, *, interrupted: bool, stopped: str = "") -> SearchResult:
         """Return what was found so far.
@@ -145,20 +141,20 @@ class VariantSearch:
         best = min(self.left, key=ProgramSearch.expected_s)
         others = tuple(program for program in self.programs if program is not best)
         left_out = self.algorithms.left_out if self.algorithms else {}
-        kept = best.narrowed(best.built) if best.widening else best
+        kept = best.continued_on(best.built) if best.extra else best
         return SearchResult(kept, others, interrupted, left_out, stopped)
 
-    def _keep_end(self, number: int, program: ProgramSearch, part: Part) -> None:
+    def _keep_end(self, number: int, program: ProgramSearch, allowance: Allowance) -> None:
         """Keep where a turn by time ended, so that a resumed run ends it there."""
-        if part.by_time:
+        if allowance.by_time:
             self.run.decide(f"search-{number}", lambda: program.tried)
 
-    def _finds(self, program: ProgramSearch) -> list[Find]:
-        """Return the best traces found for the other programs."""
-        return [find for other in self.programs if other is not program for find in finds_of(other.searches)]
+    def _found_elsewhere(self, program: ProgramSearch) -> list[FoundTrace]:
+        """Return the best traces of the other programs."""
+        return [found for other in self.programs if other is not program for found in found_traces(other.searches)]
 
     def _turns(self) -> Turns[None]:
-        """Yield the programs that are searched, each with its part of the budget, until all of it is spent."""
+        """Yield the programs that are searched, each with what it may spend, until the budget is spent."""
         budget = self.run.budget
         count = budget.explored(len(self.programs))
         dropped = yield from self._halving(self.programs[:count])
@@ -169,8 +165,8 @@ class VariantSearch:
         (best,) = self.left
         elsewhere, since_s, before = self._elsewhere(best), self.run.clock.spent_s(), best.measured
         yield best, budget.before_review(elsewhere=elsewhere, now_s=since_s)
-        for number in range(MOST_FURTHER if budget.by_time else 0):
-            until_s, candidates = self.run.decide(f"further-{number}", lambda: self._further(best, since_s, before))
+        for number in range(MOST_REVIEWS if budget.by_time else 0):
+            until_s, candidates = self.run.decide(f"further-{number}", lambda: self._review(best, since_s, before))
             if not candidates:
                 break
             yield best, replace(budget.rest(elsewhere=elsewhere), until_s=until_s, most=best.tried + candidates)
@@ -182,11 +178,11 @@ class VariantSearch:
             self.left = self._fastest(f"chosen-{program.name}", 1)
             (best,) = self.left
 
-    def _further(self, program: ProgramSearch, since_s: float, before: int) -> tuple[float, int]:
-        """Return how long a program is searched further, and with how many candidates: see :meth:`Budget.further`.
+    def _review(self, program: ProgramSearch, since_s: float, before: int) -> tuple[float, int]:
+        """Return until when a program is searched, and with how many candidates: see :meth:`Budget.review`.
 
-        What a candidate takes shows in the last search, of the chosen program alone; where this has measured none, in
-        all that came after the variants were timed.
+        The seconds that a candidate takes are those of the last search, of the chosen program alone; where this search
+        has measured no candidate, those of all that came after the variants were timed.
 
         Args:
             program: The program.
@@ -200,19 +196,19 @@ class VariantSearch:
         if program.measured > before:
             spent_s, number = now_s - since_s, program.measured - before
         candidate_s = spent_s / number if number else 0.0
-        return self.run.budget.further(tasks=tasks, emission_s=end_s, now_s=now_s, candidate_s=candidate_s)
+        return self.run.budget.review(tasks=tasks, emission_s=end_s, now_s=now_s, candidate_s=candidate_s)
 
     def _with_calling_thread(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program once more, in the calling thread, where scripts made the program short; leave the faster one.
 
-        Without scripts a program may take so long that several threads save it more than waking them costs.
+        Without scripts a longer program may gain more from several threads than it takes to wake them.
         """
         there = self._in_calling_thread(program)
         if there is None:
             return
         budget = self.run.budget
         if not program.tried:
-            yield program, self._first_part(program)
+            yield program, self._first_allowance(program)
         if not self.run.decide("short", lambda: program.expected_s() <= SHORT_WITH_SCRIPTS_S):
             return
         self.programs, self.left = [*self.programs, there], [program, there]
@@ -220,12 +216,12 @@ class VariantSearch:
         yield there, budget.calling_thread(tasks=tasks, elsewhere=elsewhere, now_s=now_s)
         self.left = self._fastest("device", 1)
 
-    def _first_part(self, program: ProgramSearch) -> Part:
-        """Return what the only program that is searched may spend at first."""
-        return self.run.budget.part(Turn(1, 0, 1, 0), own=0, elsewhere=self._elsewhere(program))
+    def _first_allowance(self, program: ProgramSearch) -> Allowance:
+        """Return what a program that is searched alone may spend at first."""
+        return self.run.budget.allowance(RungTurn(1, 0, 1, 0), own=0, elsewhere=self._elsewhere(program))
 
     def _in_calling_thread(self, program: ProgramSearch) -> ProgramSearch | None:
-        """Return the search of a program in the calling thread; None where it is searched already, or was not timed."""
+        """Return the search of a program in the calling thread; None where this is searched, or was not timed."""
         own = program.built.variant.plan
         if own.local_sync:
             return None
@@ -239,25 +235,25 @@ class VariantSearch:
     def _with_algorithms(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program together with the tasks of its other algorithms; leave the program with those that pay.
 
-        Only tasks in which an algorithm differs from the program are searched until then. In a run by time whose only
-        program was not searched yet, a first part comes before: it shows whether there is time for other algorithms.
+        Only tasks in which an algorithm differs from the program are searched until then. In a run by time, a program
+        that was not searched yet comes first as it is, which shows whether there is time for other algorithms.
         """
         if self.algorithms is None:
             return
         if self.run.budget.by_time and not program.tried:
-            yield program, self._first_part(program)
+            yield program, self._first_allowance(program)
         elsewhere = self._elsewhere(program)
         found = self.algorithms.alternatives(program, elsewhere=elsewhere)
         if not found.algorithms:
             return
-        program.widen(found.made, found.keys)
+        program.search_also(found.made, found.keys)
         tasks, now_s = len(found.keys.intersection(task.key for task in program.tasks)), self.run.clock.spent_s()
-        part = self.run.budget.algorithms(
+        allowance = self.run.budget.algorithms(
             share=found.share, tasks=tasks, own=program.tried, elsewhere=elsewhere, now_s=now_s
         )
-        yield program, part
+        yield program, allowance
         composed = self.algorithms.composed(program, found.algorithms)
-        self._take_place(program, composed or program.narrowed(program.built))
+        self._take_place(program, composed or program.continued_on(program.built))
 
     def _take_place(self, program: ProgramSearch, successor: ProgramSearch) -> None:
         """Put a program's successor in its place."""
@@ -265,7 +261,7 @@ class VariantSearch:
         self.left = [successor if each is program else each for each in self.left]
 
     def _halving(self, explored: Sequence[ProgramSearch]) -> Turns[list[ProgramSearch]]:
-        """Yield all programs, each with a small part, then the better half with a further part, until one is left.
+        """Yield all programs, each with a small allowance, then the better half once more, and so on until one is left.
 
         Returns:
             The programs that were dropped, those dropped last first.
@@ -274,8 +270,8 @@ class VariantSearch:
         self.left, dropped, rung = explored, list[ProgramSearch](), 0
         while len(self.left) > 1:
             for place, program in enumerate(self.left):
-                turn = Turn(len(explored), rung, len(self.left), place)
-                yield program, budget.part(turn, own=program.tried, elsewhere=self._elsewhere(program))
+                turn = RungTurn(len(explored), rung, len(self.left), place)
+                yield program, budget.allowance(turn, own=program.tried, elsewhere=self._elsewhere(program))
             rung += 1
             most = budget.kept(turn, tried=sum(program.tried for program in explored))
             kept = self._fastest(f"rung-{rung}", most)

@@ -26,14 +26,14 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.algorithm_choice import (
     LEAST_GAIN,
     LEAST_SHARE,
-    LIGHT,
     NO_SCRIPTS,
     NOT_MEASURED,
     NOT_TIMED,
     OTHERS,
+    SMALL_SHARE,
     AlgorithmChoice,
 )
-from mlir_sched.tuning.budget import ALGORITHMS_CANDIDATES, Budget, Standing
+from mlir_sched.tuning.budget import ALGORITHMS_CANDIDATES, Budget, SearchProgress
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -188,7 +188,7 @@ def test_an_algorithm_for_a_light_part_is_not_tried(
     evaluator = speedups(10.0)
     found = search(evaluator, Planned())
     assert found.best.built is (COMPOSED if tried else PROGRAM)
-    assert found.left_out == ({} if tried else {NAME: LIGHT})
+    assert found.left_out == ({} if tried else {NAME: SMALL_SHARE})
     assert ("products" in evaluator.measured) is tried
 
 
@@ -226,7 +226,11 @@ def test_by_time_algorithms_are_tried_where_time_is_left(left_s: float, afforded
     assert not budget.affords_algorithms(tried=0, tasks=5, now_s=100.0)  # what a candidate takes is not known
     part = budget.algorithms(share=0.4, tasks=3, own=5, elsewhere=7, now_s=100.0)
     assert (part.until_s, part.most) == (100.0 + left_s / 2, 5 + 3 * ALGORITHMS_CANDIDATES)
-    assert [part.next_round(Standing(tried, 100.0, 3, reached=True, begun=False)) for tried in (5, 50, 53)] == [8, 3, 0]
+    assert [part.next_round(SearchProgress(tried, 100.0, 3, reached=True, begun=False)) for tried in (5, 50, 53)] == [
+        8,
+        3,
+        0,
+    ]
 
 
 def test_algorithms_for_little_of_the_time_get_little_of_what_is_left() -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from mlir_sched.tuning.budget import EXPLORATION, FIRST_ROUND, Budget, Part, Standing, Turn, compiling_s
+from mlir_sched.tuning.budget import EXPLORATION, FIRST_ROUND, Allowance, Budget, RungTurn, SearchProgress, compiling_s
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
 BY_TIME = Budget(round_size=8, trials=None, seconds=100.0, begun_s=20.0)
-AMID = Standing(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
+AMID = SearchProgress(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
 
 
 def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_trials() -> None:
@@ -25,8 +25,8 @@ def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_tr
 
 @pytest.mark.parametrize(("programs", "rungs"), [(1, 2), (2, 2), (4, 2), (5, 3), (8, 3), (9, 4)])
 def test_all_rungs_together_have_the_share_of_exploration(programs: int, rungs: int) -> None:
-    last = Turn(programs, rungs - 1, programs=2, place=1)
-    assert BY_TIME.part(last, own=0, elsewhere=0).until_s == pytest.approx(20.0 + EXPLORATION * 80.0)
+    last = RungTurn(programs, rungs - 1, programs=2, place=1)
+    assert BY_TIME.allowance(last, own=0, elsewhere=0).until_s == pytest.approx(20.0 + EXPLORATION * 80.0)
 
 
 @pytest.mark.parametrize(("trials", "explored"), [(1, 1), (31, 1), (32, 2), (64, 4), (1000, 5)])
@@ -36,67 +36,67 @@ def test_a_program_is_explored_where_there_is_a_round_for_it(trials: int, explor
 
 
 def test_turns_by_time_follow_each_other_from_the_beginning_of_the_search_to_half_of_its_time() -> None:
-    turns = [*(Turn(4, 0, 4, place) for place in range(4)), *(Turn(4, 1, 2, place) for place in range(2))]
-    ends = [BY_TIME.part(turn, own=0, elsewhere=0).until_s for turn in turns]
+    turns = [*(RungTurn(4, 0, 4, place) for place in range(4)), *(RungTurn(4, 1, 2, place) for place in range(2))]
+    ends = [BY_TIME.allowance(turn, own=0, elsewhere=0).until_s for turn in turns]
     assert ends == [25.0, 30.0, 35.0, 40.0, 50.0, 60.0]
     assert BY_TIME.rest(elsewhere=0).until_s == 100.0
 
 
 def test_a_search_that_begins_when_the_time_is_over_has_none() -> None:
     late = replace(BY_TIME, begun_s=130.0)
-    assert late.part(Turn(4, 0, 4, 3), own=0, elsewhere=0).until_s == 130.0
+    assert late.allowance(RungTurn(4, 0, 4, 3), own=0, elsewhere=0).until_s == 130.0
 
 
 def test_a_turn_by_trials_has_whole_rounds_and_never_more_than_is_left() -> None:
-    turn = Turn(explored=2, rung=0, programs=2, place=0)
-    assert BY_TRIALS.part(turn, own=0, elsewhere=0).trials == 8
-    assert BY_TRIALS.part(replace(turn, programs=4), own=8, elsewhere=16).trials == 16
-    assert BY_TRIALS.part(turn, own=8, elsewhere=50).trials == 14
-    assert replace(BY_TRIALS, trials=160).part(turn, own=3, elsewhere=0).trials == 3 + 16
+    turn = RungTurn(explored=2, rung=0, programs=2, place=0)
+    assert BY_TRIALS.allowance(turn, own=0, elsewhere=0).trials == 8
+    assert BY_TRIALS.allowance(replace(turn, programs=4), own=8, elsewhere=16).trials == 16
+    assert BY_TRIALS.allowance(turn, own=8, elsewhere=50).trials == 14
+    assert replace(BY_TRIALS, trials=160).allowance(turn, own=3, elsewhere=0).trials == 3 + 16
     assert BY_TRIALS.rest(elsewhere=24).trials == 40
 
 
 def test_half_of_the_programs_is_left_after_a_rung_and_one_when_exploration_ends() -> None:
-    first, second = Turn(5, 0, 5, 4), Turn(5, 2, 3, 2)
+    first, second = RungTurn(5, 0, 5, 4), RungTurn(5, 2, 3, 2)
     assert [BY_TIME.kept(last, tried=10**6) for last in (first, second)] == [3, 1]
     assert [BY_TRIALS.kept(first, tried=tried) for tried in (31, 32)] == [3, 1]
 
 
 def test_a_round_is_whole_or_what_is_left_of_the_trials() -> None:
-    part = Part(8, trials=16)
-    assert [part.next_round(replace(AMID, tried=tried)) for tried in (0, 8, 10, 16, 20)] == [8, 8, 6, 0, 0]
+    allowance = Allowance(8, trials=16)
+    assert [allowance.next_round(replace(AMID, tried=tried)) for tried in (0, 8, 10, 16, 20)] == [8, 8, 6, 0, 0]
 
 
 @pytest.mark.parametrize(("tasks", "candidates"), [(1, 8), (2, 4), (3, 2), (4, 2), (50, 2)])
 def test_tasks_share_a_round_at_first(tasks: int, candidates: int) -> None:
     first = replace(AMID, tried=0, tasks=tasks, reached=False)
-    assert Part(8, trials=64).next_round(first) == candidates
-    assert Part(8, None, until_s=60.0).next_round(first) == (8 if tasks == 1 else FIRST_ROUND)
-    assert Part(1, trials=64).next_round(first) == 1, "never more than a round"
+    assert Allowance(8, trials=64).next_round(first) == candidates
+    assert Allowance(8, None, until_s=60.0).next_round(first) == (8 if tasks == 1 else FIRST_ROUND)
+    assert Allowance(1, trials=64).next_round(first) == 1, "never more than a round"
 
 
 def test_a_part_by_time_ends_at_its_time_but_for_a_round_that_was_begun() -> None:
-    part = Part(8, None, until_s=50.0)
-    assert part.next_round(AMID) == 0
-    assert part.next_round(replace(AMID, now_s=49.9)) == 8
-    assert part.next_round(replace(AMID, begun=True)) == 8
+    allowance = Allowance(8, None, until_s=50.0)
+    assert allowance.next_round(AMID) == 0
+    assert allowance.next_round(replace(AMID, now_s=49.9)) == 8
+    assert allowance.next_round(replace(AMID, begun=True)) == 8
 
 
 def test_a_part_by_time_that_ended_before_ends_after_the_same_candidates() -> None:
-    part = Part(8, None, until_s=0.0, ended=16)
-    assert [part.next_round(replace(AMID, tried=tried, begun=True)) for tried in (8, 15, 16)] == [8, 8, 0]
+    allowance = Allowance(8, None, until_s=0.0, ended=16)
+    assert [allowance.next_round(replace(AMID, tried=tried, begun=True)) for tried in (8, 15, 16)] == [8, 8, 0]
 
 
 def test_a_part_that_ended_before_is_over_in_time_where_other_candidates_are_measured() -> None:
-    part = Part(8, None, until_s=50.0, ended=16)
-    strayed = [replace(AMID, tried=8, now_s=now_s, strayed=True) for now_s in (49.0, 50.0)]
-    assert [part.next_round(standing) for standing in strayed] == [8, 0]
-    assert part.next_round(replace(AMID, tried=8, now_s=50.0)) == 8
+    allowance = Allowance(8, None, until_s=50.0, ended=16)
+    diverged = [replace(AMID, tried=8, now_s=now_s, diverged=True) for now_s in (49.0, 50.0)]
+    assert [allowance.next_round(progress) for progress in diverged] == [8, 0]
+    assert allowance.next_round(replace(AMID, tried=8, now_s=50.0)) == 8
 
 
 def test_by_time_half_of_what_is_left_is_for_untuned_code() -> None:
-    assert Part(8, None, until_s=50.0).untuned_until_s(20.0) == 35.0
-    assert Part(8, trials=3).untuned_until_s(20.0) == math.inf
+    assert Allowance(8, None, until_s=50.0).untuned_until_s(20.0) == 35.0
+    assert Allowance(8, trials=3).untuned_until_s(20.0) == math.inf
 
 
 def test_a_round_on_slow_code_is_small_in_a_run_by_time() -> None:
@@ -107,7 +107,7 @@ def test_a_round_on_slow_code_is_small_in_a_run_by_time() -> None:
 def test_finalists_that_take_longer_end_the_search_sooner() -> None:
     budget = Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=4.0)
     assert budget.seconds == 120.0 - 9.0 - 3 * 4.0
-    assert budget.further(tasks=2, emission_s=9.0, now_s=80.0, candidate_s=0.0)[0] == 120.0 - 9.0 - 2 * 4.0
+    assert budget.review(tasks=2, emission_s=9.0, now_s=80.0, candidate_s=0.0)[0] == 120.0 - 9.0 - 2 * 4.0
 
 
 def test_finalists_have_the_time_that_emission_does_not_need() -> None:
@@ -119,13 +119,13 @@ def test_finalists_have_the_time_that_emission_does_not_need() -> None:
 
 def test_a_search_goes_on_when_the_end_needs_less_than_was_set_aside() -> None:
     budget = replace(BY_TIME, whole_s=150.0)
-    assert budget.further(tasks=3, emission_s=14.0, now_s=101.0, candidate_s=0.0) == (130.0, FIRST_ROUND), (
+    assert budget.review(tasks=3, emission_s=14.0, now_s=101.0, candidate_s=0.0) == (130.0, FIRST_ROUND), (
         "no pace is known"
     )
-    assert budget.further(tasks=2, emission_s=14.0, now_s=100.0, candidate_s=2.0) == (123.0, 11)
-    assert budget.further(tasks=8, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 24.0 - 7.5
-    assert budget.further(tasks=2, emission_s=60.0, now_s=100.0, candidate_s=2.0) == (100.0, 0)
-    assert budget.further(tasks=2, emission_s=14.0, now_s=130.0, candidate_s=2.0)[1] == 0
+    assert budget.review(tasks=2, emission_s=14.0, now_s=100.0, candidate_s=2.0) == (123.0, 11)
+    assert budget.review(tasks=8, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 24.0 - 7.5
+    assert budget.review(tasks=2, emission_s=60.0, now_s=100.0, candidate_s=2.0) == (100.0, 0)
+    assert budget.review(tasks=2, emission_s=14.0, now_s=130.0, candidate_s=2.0)[1] == 0
 
 
 def test_the_end_of_the_search_by_time_is_set_anew_before_it_comes() -> None:

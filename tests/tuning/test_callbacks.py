@@ -8,7 +8,7 @@ from pathlib import Path
 from replayed_run import HashedMeasurements, matmul_dispatch, program_search, task_of
 
 from mlir_sched.database import RecordStore
-from mlir_sched.tuning.callbacks import Callback, Interruption, Trial, told
+from mlir_sched.tuning.callbacks import Callback, Interruption, Trial, with_callbacks
 from mlir_sched.tuning.options import TuneOptions
 
 TRIALS = 24
@@ -23,7 +23,7 @@ def run(folder: Path, *callbacks: Callback) -> Interruption:
         evaluator = HashedMeasurements(folder / "log")
         with Interruption(search.run.clock) as interruption:
             works = ((search, work) for work in search.work(search.run.budget.rest(elsewhere=0)))
-            for _, work in told(works, callbacks):
+            for _, work in with_callbacks(works, callbacks):
                 work.run(evaluator)
     return interruption
 

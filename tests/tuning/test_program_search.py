@@ -19,8 +19,8 @@ from mlir_sched.program.variants.early_decisions import ATTENTION, LAYOUT
 from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.result import ProgramCurve
-from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Part
-from mlir_sched.tuning.exchange import finds_of
+from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Allowance
+from mlir_sched.tuning.exchange import found_traces
 from mlir_sched.tuning.journal import RoundLog, generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
@@ -141,7 +141,7 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         options = TuneOptions(trials=20, round_size=9)
         program = program_search(options, store, [task])
-        for work in program.work(Part(9, trials=3), finds_of(first.searches)):
+        for work in program.work(Allowance(9, trials=3), found_traces(first.searches)):
             work.run(evaluator)
     (part,) = program.searches
     assert len(found) == 2
@@ -255,7 +255,7 @@ def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, st
         program = program_search(options, store, tasks, profile=profile)
         evaluator.clock = program.run.clock
         for limit_s in limits_s:
-            for work in program.work(Part(9, None, limit_s)):
+            for work in program.work(Allowance(9, None, limit_s)):
                 work.run(evaluator)
             seen.append(({search.task.name for search in program.searches}, program.unsearched()))
     return seen
@@ -275,7 +275,10 @@ def test_a_search_that_goes_another_way_than_the_process_that_it_resumes_ends_in
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         program = program_search(TuneOptions(minutes=1, round_size=9), store, tasks)
         evaluator = Speedups(dict.fromkeys(SHAPES, 1.0))
-        parts = Part(9, None, until_s=60.0, most=0), Part(9, None, until_s=-1.0)  # for untuned code; for no more rounds
+        parts = (
+            Allowance(9, None, until_s=60.0, most=0),
+            Allowance(9, None, until_s=-1.0),
+        )  # for untuned code; for no more rounds
         for part in parts:
             program.log = replace(RoundLog.of(program.run, program.tasks, program.target), rounds=100, trials=900)
             for work in program.work(part):
