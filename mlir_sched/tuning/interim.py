@@ -26,9 +26,9 @@ def interim_times(
         options: How the programs are run and timed.
 
     Returns:
-        Times relative to the first program that can be compiled. A script that is at fault is left out of its program.
-        A program is missing that fails, or that computes other results than the first program. The times are only a
-        ranking: the emitted program is checked against the untuned one.
+        Times relative to the first program that can be compiled; programs that fail, or compute other results than the
+        first one, are missing. A script that is at fault is left out of its program. The times are only a ranking: the
+        emitted program is checked against the untuned one.
 
     Raises:
         EnvironmentFailureError: The machine fails.

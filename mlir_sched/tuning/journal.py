@@ -20,7 +20,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.tuning_run import TuningRun
 
 LEAST_SHARED = 0.5
-"""Least share of the tasks of a program that another one has to have, too, for its decisions to be tried."""
+"""Least share of tasks that two programs have in common where the decisions about one are tried on the other."""
 
 
 def generation_of(store: RecordStore, *, fresh: bool) -> int:
@@ -104,7 +104,7 @@ def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) ->
 
 
 def known_decisions(store: RecordStore, context_key: str, default: Model) -> Mapping[str, Value]:
-    """Return the decisions about the stored program that shares most tasks with a program; none where none is close.
+    """Return the decisions about the stored program that shares most tasks with a program; empty where none is close.
 
     Args:
         store: The store.

@@ -12,8 +12,8 @@ from mlir_sched.tensors.values import FunctionValues
 DEFAULT_TRIALS_PER_TASK = 64
 """Candidates per tunable task when no budget is given. Source: one round of MetaSchedule (``num_trials_per_iter``)."""
 MOST = {"trials": 10**7, "minutes": 60 * 24 * 366, "round_size": 10**4, "threads": 10**4}
-"""Most that a number may be: a year, and more candidates than are tried in a year. They bound what a run computes from
-its budget, such as times and sizes of lists, not what is sensible; a target bounds the threads, too."""
+"""Largest numbers that are accepted: a year, and more candidates than a year has time for. They bound times and sizes
+of lists that a run computes from its budget; a target bounds the threads, too."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class TuneOptions:
 
 
 def _require_number(name: str, value: float | None, most: int, *, whole: bool) -> None:
-    """Check that a number, where it is given, lies above 0 and is no larger than some other one.
+    """Refuse a number that is not above 0 and at most ``most``; None is allowed.
 
     Raises:
-        UserError: It does not.
+        UserError: See above.
     """
     if value is None:
         return

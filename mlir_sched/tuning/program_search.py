@@ -393,7 +393,7 @@ class ProgramSearch:
                 search.start_from(trace)
         for search, trace in [(search, trace) for search, trace in others if search.history.rounds][:MOST_EXCHANGED]:
             if allowance.next_round(self._progress(search)):
-                self._tell_errors((yield from search.further(trace)))
+                self._tell_errors((yield from search.extend_round(trace)))
 
     def _estimate(self) -> None:
         """Note the expected time, with the moment at which a process of the run first came as far."""

@@ -56,7 +56,7 @@ class PhaseClock:
 
 @dataclass(frozen=True)
 class ProgramState:
-    """How far the search of one program is.
+    """What a search tells of one program so far.
 
     Attributes:
         name: Name of the search: that of the variant that it began with.

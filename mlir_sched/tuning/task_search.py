@@ -120,8 +120,8 @@ class TaskSearch:
         best = self.history.best_trace()
         return Round(None if best == before else best, (*errors, *_internal_errors(records)))
 
-    def further(self, trace: Trace) -> Generator[CandidateWork, None, Round]:
-        """Try a trace that was found for another task, as a part of the last round; the task has had a round.
+    def extend_round(self, trace: Trace) -> Generator[CandidateWork, None, Round]:
+        """Try the trace of another task as a part of the last round, which must exist.
 
         Yields:
             Work, which is to be run before the round goes on.
@@ -178,9 +178,9 @@ class TaskSearch:
         return self.drawn > 1 and not self.history.records
 
     def _suggest(self, count: int, limit: int) -> Generator[Work, None, tuple[list[Trace], tuple[str, ...]]]:
-        """Return up to ``count`` new traces, those that were given before the strategy's own, and internal errors.
+        """Return up to ``count`` new traces, the given ones before the strategy's own, and internal errors.
 
-        Given traces beyond ``limit`` are returned and stay given: they are tried in a later round.
+        Given traces beyond ``limit`` are returned, too, and stay given: a later round tries them.
 
         Yields:
             Estimates of the strategy's first traces, where there is a model: as many as ``limit`` candidates need.
@@ -204,10 +204,10 @@ class TaskSearch:
     def _evaluated(
         self, traces: Sequence[Trace], lookahead: Lookahead | None = None
     ) -> Generator[CandidateWork, None, list[Record]]:
-        """Learn from the records of candidates and return them; those that are not in the store are handed out.
+        """Learn from the records of candidates and return the records; hand out candidates that the store lacks.
 
-        Candidates that could not be compared, as the untuned code failed, have no record. What follows is decided
-        before, whether candidates are measured or known.
+        Candidates have no record where the untuned code failed, which they are compared with. The round that follows is
+        decided before the outcomes are known, whether candidates are measured or in the store.
         """
         lookahead = lookahead or Lookahead()
         candidates = [self._candidate(trace) for trace in traces]
@@ -272,7 +272,7 @@ def family_of(dispatch: Dispatch) -> str:
 
 
 def _observation(trace: Trace, outcome: Outcome, untuned: Timing) -> Observation:
-    """Return what a strategy learns from an outcome: also from one that was not checked, but not to start from it."""
+    """Return what a strategy learns from an outcome; from one that was not checked, the strategy may not start."""
     return Observation(trace, seconds_against(outcome.timing, untuned), proven=outcome.valid is not None)
 
 

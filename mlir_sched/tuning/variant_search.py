@@ -253,9 +253,9 @@ class VariantSearch:
         )
         yield program, allowance
         composed = self.algorithms.composed(program, found.algorithms)
-        self._take_place(program, composed or program.continued_on(program.built))
+        self._replace(program, composed or program.continued_on(program.built))
 
-    def _take_place(self, program: ProgramSearch, successor: ProgramSearch) -> None:
+    def _replace(self, program: ProgramSearch, successor: ProgramSearch) -> None:
         """Put a program's successor in its place."""
         self.programs = [successor if each is program else each for each in self.programs]
         self.left = [successor if each is program else each for each in self.left]
