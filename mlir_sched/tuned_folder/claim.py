@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.database.engine import is_file, parse_url
 from mlir_sched.errors import UserError
 from mlir_sched.targets.devices.description_file import FILE
 from mlir_sched.tensors.parameters import ParameterFile
@@ -100,8 +99,11 @@ def _further_inputs(target: str, store: str | Path | None, modules: Sequence[Tra
     device = target.partition(":")[2]
     if device.endswith(FILE):
         yield Path(device)
-    if store is not None and is_file(url := parse_url(store)):
-        yield Path(str(url.database))
+    if store is not None:
+        from mlir_sched.database.engine import is_file, parse_url  # takes long to import; most claims name no store
+
+        if is_file(url := parse_url(store)):
+            yield Path(str(url.database))
     for module in modules:
         if file := getattr(sys.modules[type(module).__module__], "__file__", None):
             yield Path(file)
