@@ -21,8 +21,8 @@ REPORT_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 2.0, 1.25, 0.05
 compiling and reporting the best script, and for choices among finalists, both in candidates. All choices take at most
 the last number as a share of the whole time."""
 ROUND_SHARE, CANDIDATE_CALLS = 0.1, 25
-"""Most of the time for the search, in a run by time, that a round should take; and the time that a candidate is taken
-to need, in calls of the untuned code."""
+"""Most of the time for the search that a round should take, in a run by time; and the estimated time of a candidate, in
+calls of the untuned code."""
 REVIEW_SHARE = 0.7
 """Share of the time for the search of the last program after which the end of this search is set anew."""
 MOST_REVIEWS = 4
@@ -30,9 +30,9 @@ MOST_REVIEWS = 4
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside for finalists and emission."""
 ALGORITHMS_SHARE, ALGORITHMS_WEIGHT, ALGORITHMS_CANDIDATES = 1 / 2, 2.0, 16
-"""Most that is spent on the tasks in which other algorithms differ from a program: a share of the budget that is left;
-a share in proportion to the share of the program's time that the algorithms are for, 2 as the tasks of both sides are
-searched; and candidates per task. With few candidates the choice between algorithms is chance."""
+"""Most that is spent on the tasks in which other algorithms differ from a program. The first number is a share of what
+is left. The second is relative to the share of the program's time that the algorithms are for: 2, as the tasks of both
+sides are searched. The third is candidates per task: with few of them the choice between algorithms is chance."""
 COMPOSING_COST = 1 / 2
 """Time to compile and time a program with other algorithms, relative to the time before the search. Algorithms are not
 tried if less time than this is for the search of their tasks."""

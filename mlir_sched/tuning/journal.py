@@ -90,19 +90,6 @@ class RoundLog:
             self.store.save_cost_model(self.key, path.read_bytes())
 
 
-def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) -> str:
-    dispatches = [task.dispatch for task in tasks if task.dispatch]
-    identity = [
-        [task.key for task in tasks],
-        [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
-        context,
-        *run.options.search_key(),
-        *run.method.key(),
-        [trace.key for trace in run.start_from],
-    ]
-    return "search-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
-
-
 def known_decisions(store: RecordStore, context_key: str, default: Model) -> Mapping[str, Value]:
     """Return the decisions about the stored program that shares most tasks with a program; empty where none is close.
 
@@ -130,3 +117,16 @@ def keep_decisions(
     """
     task_keys = tuple(sorted({task.key for task in default.tasks}))
     store.keep_program(StoredProgram(context_key, task_keys, decisions, ratio))
+
+
+def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) -> str:
+    dispatches = [task.dispatch for task in tasks if task.dispatch]
+    identity = [
+        [task.key for task in tasks],
+        [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
+        context,
+        *run.options.search_key(),
+        *run.method.key(),
+        [trace.key for trace in run.start_from],
+    ]
+    return "search-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -215,8 +215,8 @@ class ProgramSearch:
     def expected_s(self) -> float:
         """Return the seconds that the program is expected to take with the best scripts so far.
 
-        The untuned program's time outside of its tasks counts beyond the :data:`NOISE` alone. Where tasks become many
-        times faster, this noise would be most of the expected time.
+        Of the untuned program's time outside of its tasks, only what exceeds the :data:`NOISE` counts. Where tasks are
+        many times faster with scripts, the noise would be most of the expected time.
         """
         if self.built.timing is None:
             return float("inf")
