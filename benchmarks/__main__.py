@@ -26,6 +26,8 @@ PROGRAMS = {
     "search_quality": "search.search_quality",
     "space_audit": "search.space_audit",
     "task_scheduling": "search.task_scheduling",
+    "allocation": "allocation",
+    "allocation.record": "allocation.record",
     "cuda_assembly": "devices.cuda_assembly",
     "device_check": "devices.device_check",
     "time_model": "devices.time_model",

@@ -1,0 +1,351 @@
+"""Recording of a network: every plan that the pipeline can make, and the search of each of its tasks to an end.
+
+The work is that of a tuning run, by the same code; only its order is another one: no rule decides what is worth its
+time. A recording that was stopped goes on: what was measured is in its folder.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from benchmarks.allocation.recorded import (
+    Called,
+    EndCosts,
+    RecordedAlgorithm,
+    RecordedCandidate,
+    RecordedPlan,
+    RecordedTask,
+    converter,
+)
+from mlir_sched import TuneOptions
+from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.reasons import reason
+from mlir_sched.database import RecordStore
+from mlir_sched.database.work_cost import WorkCost, WorkKind
+from mlir_sched.emission.time_left import TimeLeft
+from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.evaluation.evaluator import Evaluators
+from mlir_sched.meter import MeasuredOnDevice
+from mlir_sched.program.algorithms import Algorithms
+from mlir_sched.program.building import ProgramTimes, profiled, try_variant
+from mlir_sched.program.captured_values import ValueRecorder
+from mlir_sched.program.choosing import SHORT_S, BuiltVariants
+from mlir_sched.program.plan import Site
+from mlir_sched.program.program_space import ProgramSpace
+from mlir_sched.program.rewritten import flagged_variants, rewriting
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.search import TaskProgress
+from mlir_sched.space.space import Space
+from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.tuning.budget import Part
+from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.progress import Phase, ProgramState
+from mlir_sched.tuning.search_method import SearchMethod
+from mlir_sched.tuning.task_search import TaskSearch
+from mlir_sched.tuning.tuning_run import TuningRun
+
+CALLING_THREAD = "@calling-thread"
+"""Marks the keys of tasks of programs that run in the calling thread of a run on several threads."""
+END_S = 1e6
+"""Seconds for the finalists at the end: without a limit, every report would be as long as in a run by trials."""
+
+
+@dataclass(frozen=True)
+class EvenScheduler:
+    """Gives the next round to the task with the fewest candidates, until each has enough.
+
+    Attributes:
+        most: Candidates that are enough.
+    """
+
+    most: int
+
+    @property
+    def key(self) -> str:
+        """The key of runs with this scheduler."""
+        return f"even-{self.most}"
+
+    def next_task(self, progress: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task; None when all have enough."""
+        tried = [each.trials[-1] if each.trials else 0 for each in progress]
+        open_ = [i for i, each in enumerate(progress) if not each.exhausted and tried[i] < self.most]
+        return min(open_, key=lambda i: tried[i], default=None)
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Tells nothing but internal errors."""
+
+    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+        """Tell nothing."""
+
+    def on_internal_error(self, text: str) -> None:
+        """Print the error."""
+        print(text)
+
+
+@dataclass(frozen=True)
+class Course:
+    """The searches of the tasks of programs with the same flags, at the same place.
+
+    Attributes:
+        search: The search of all of them.
+        costs: What its work cost.
+        mark: What marks the keys of the tasks.
+    """
+
+    search: ProgramSearch
+    costs: Sequence[WorkCost]
+    mark: str
+
+    def recorded(self, task: Task) -> RecordedTask:
+        """Return a task with its course."""
+        base = recorded_task(task, self.mark)
+        found = next((each for each in self.search.searches if each.task.key == task.key), None)
+        if found is None:
+            return base
+        seconds = self._seconds(task.key, len(found.history.records))
+        return replace(
+            base,
+            untuned_s=found.history.untuned.median_s,
+            untuned_cost_s=sum(self._of(WorkKind.UNTUNED, task.key)),
+            candidates=tuple(map(RecordedCandidate, map(rounded, found.history.ratios()), map(rounded, seconds))),
+            exhausted=found.exhausted,
+        )
+
+    def _of(self, kind: WorkKind, key: str) -> list[float]:
+        """Return the seconds per candidate of all work of a kind on a task, each as often as there are candidates."""
+        works = [cost for cost in self.costs if cost.kind is kind and cost.subject == key]
+        return [cost.seconds / cost.count for cost in works for _ in range(cost.count)]
+
+    def _seconds(self, key: str, count: int) -> list[float]:
+        """Return the seconds of each candidate; where a process was stopped inside a round, their mean stands in."""
+        known = self._of(WorkKind.CANDIDATES, key)
+        mean = statistics.fmean(known) if known else 0.0
+        return [*known, *[mean] * (count - len(known))][:count]
+
+
+@dataclass
+class Recording:
+    """The recording of one network on this machine.
+
+    Attributes:
+        path: The network.
+        parameters: Files with its weights.
+        store: Where what is measured is kept.
+        meter: Measures.
+        most: Candidates after which the course of a task is cut.
+        end: When to stop, by ``time.monotonic()``.
+    """
+
+    path: Path
+    parameters: tuple[ParameterFile, ...]
+    store: RecordStore
+    meter: MeasuredOnDevice
+    most: int
+    end: float
+    tell: Callable[[str], None] = print
+    rewriting_s: float = 0.0
+    plans: dict[str, RecordedPlan] = field(default_factory=dict)
+    built: dict[str, BuiltVariant] = field(default_factory=dict)
+    tasks: dict[tuple[tuple[str, ...], bool], dict[str, Task]] = field(default_factory=dict)
+    courses: list[Course] = field(default_factory=list)
+    gaps_s: list[float] = field(default_factory=list)
+    sites: tuple[Site, ...] = ()
+
+    @property
+    def target(self):  # type: ignore[no-untyped-def]
+        """The target."""
+        return self.meter.target
+
+    def make_plans(self, evaluators: Evaluators) -> None:
+        """Compile, time and profile every plan."""
+        default, *flagged = flagged_variants(self.target)
+        with rewriting(self.path, self.target) as found, self.meter.programs(evaluators) as programs:
+            first = programs.first(self.path, self.target, default, self.parameters)
+            with seconds_of() as waited:
+                rewritten = found()
+            self.rewriting_s, self.sites = waited.seconds, rewritten.sites
+            self._add(first, programs)
+            for variant in (*flagged, *rewritten.variants):
+                self._attempt(variant, programs)
+            if self.target.cores > 1:
+                self._in_calling_thread(programs)
+        self._find_algorithms()
+
+    def search(self, evaluators: Evaluators) -> bool:
+        """Search all tasks; say whether all courses came to their end in time."""
+        for (_, local_sync), tasks in self.tasks.items():
+            example = next(b for b in self.built.values() if self._setting(b) == (_, local_sync))
+            program = replace(example, model=replace(example.model, tasks=tuple(tasks.values())))
+            if not self._search(program, evaluators, CALLING_THREAD if local_sync else ""):
+                return False
+        return True
+
+    def finish(self) -> EndCosts:
+        """Emit the fastest program and say what that cost."""
+        name = min((n for n, b in self.built.items() if b.timing is not None), key=self.reached_s)
+        tuned, costs = self.built[name], list[WorkCost]()
+        searches = [s for s in self._searches(tuned) if s.history.records]
+        count = len(self.store.work_costs())
+        run = self.courses[0].search.run
+        finalists = self.meter.finalists(searches, tuned, END_S, run.costs.of)
+        costs = list(self.store.work_costs())[count:]
+        variants = BuiltVariants(tuple(self.built.values()), {}, (), ProgramSpace(tuple(b.variant.plan for b in self.built.values())))
+        with seconds_of() as emission:
+            self.meter.emission(variants, tuned, finalists, TimeLeft(math.inf))
+        return EndCosts(
+            name, _median(costs, WorkKind.CHOICE), _median(costs, WorkKind.REPORT), rounded(emission.seconds)
+        )
+
+    def recorded_tasks(self) -> tuple[RecordedTask, ...]:
+        """Return all tasks with their courses."""
+        found = dict[str, RecordedTask]()
+        for course in self.courses:
+            for task in course.search.built.model.tasks:
+                found.setdefault(task.key + course.mark, course.recorded(task))
+        return tuple(found.values())
+
+    def reached_s(self, name: str) -> float:
+        """Return the seconds that a plan's program is expected to take with the best scripts of all."""
+        built = self.built[name]
+        searches = {s.task.key: s.history for s in self._searches(built)}
+        untuned = sum(t.weight * searches[t.key].untuned.median_s for t in built.model.tasks if t.key in searches)
+        best = sum(t.weight * searches[t.key].seconds_per_call() for t in built.model.tasks if t.key in searches)
+        return max(0.0, built.measured.median_s - untuned) + best
+
+    def _searches(self, built: BuiltVariant) -> list[TaskSearch]:
+        """Return the searches of a plan's tasks, with the plan's own tasks."""
+        mark = CALLING_THREAD if built.variant.plan.local_sync else ""
+        tasks = {task.key: task for task in built.model.tasks}
+        return [
+            replace(search, task=tasks[search.task.key])
+            for course in self.courses
+            if course.mark == mark
+            for search in course.search.searches
+            if search.task.key in tasks
+        ]
+
+    def _attempt(self, variant: Variant, programs: ProgramTimes) -> None:
+        default = next(iter(self.built.values()))
+        with seconds_of() as built:
+            attempt = try_variant(self.path, self.target, variant, self.parameters, default.model)
+        if attempt.built is None:
+            self.plans[variant.name] = RecordedPlan(variant.name, rounded(built.seconds), attempt.why)
+            self.tell(f"  {variant.name}: {attempt.why}")
+        else:
+            self._add(attempt.built, programs)
+
+    def _add(self, built: BuiltVariant, programs: ProgramTimes) -> None:
+        """Time and profile a plan, and note its tasks."""
+        name, others = built.variant.name, list(self.built.values())[:1]
+        with seconds_of() as look:
+            (*_, timed), failed = programs.time([*others, built])
+        with seconds_of() as profiling:
+            timed = profiled(timed, self.target)
+        with seconds_of() as capture:
+            timed = ValueRecorder.of(self.target, math.inf).with_values(timed)
+        mark = CALLING_THREAD if built.variant.plan.local_sync else ""
+        called = tuple(Called(task.key + mark, task.name, task.weight) for task in timed.model.tasks)
+        self.built[name] = timed
+        self.tasks.setdefault(self._setting(timed), {}).update({t.key: t for t in timed.model.tasks})
+        self.plans[name] = RecordedPlan(
+            name,
+            rounded(built.build_s),
+            failed.get(name, ""),
+            program_hash(built.vmfb),
+            called,
+            timed.timing and timed.timing.median_s,
+            rounded(timed.timing.ratio) if timed.timing else 1.0,
+            rounded(look.seconds),
+            rounded(profiling.seconds),
+            {n: rounded(s) for n, s in timed.profile.seconds.items()} if timed.profile else None,
+            rounded(capture.seconds),
+        )
+        self.tell(f"  {name}: {len(called)} tasks, built in {built.build_s:.1f} s, {failed.get(name, '')}")
+
+    def _in_calling_thread(self, programs: ProgramTimes) -> None:
+        short = [b for b in self.built.values() if b.timing is not None and b.timing.median_s <= SHORT_S]
+        for built in short:
+            self._add(replace(built, variant=built.variant.in_calling_thread(), profile=None, build_s=0.0), programs)
+
+    def _find_algorithms(self) -> None:
+        default = next(iter(self.built.values()))
+        algorithms = Algorithms(self.path, self.target, default, _never, self.sites, self.parameters)
+        for name, built in self.built.items():
+            with seconds_of() as looking:
+                try:
+                    found = algorithms.alternatives(built)
+                except MlirSchedError as error:
+                    self.tell(f"  {name}: {reason(str(error))}")
+                    continue
+            made = [RecordedAlgorithm(a.site.name, a.gone, tuple(Called(t.key, t.name, t.weight) for t in a.made)) for a in found]
+            self.plans[name] = replace(self.plans[name], algorithms=tuple(made), algorithms_s=rounded(looking.seconds))
+            known = self.tasks[self._setting(built)]
+            for task in (task for each in found for task in each.made):
+                known.setdefault(task.key, task)
+
+    def _setting(self, built: BuiltVariant) -> tuple[tuple[str, ...], bool]:
+        return built.model.task_flags, built.variant.plan.local_sync
+
+    def _search(self, program: BuiltVariant, evaluators: Evaluators, mark: str) -> bool:
+        options = TuneOptions(trials=10**6, threads=self.target.cores)
+        method = SearchMethod.of("evolutionary", "xgboost", EvenScheduler(self.most))
+        space, start = Space.default(self.target), time.monotonic()
+        run = TuningRun.of(
+            options, self.target, space, self.store, [program], start=start, method=method, drawn=self.meter.drawn
+        )
+        search, ended = ProgramSearch(run, program, Quiet()), start
+        for work in search.work(Part(options.round_size, None, math.inf)):
+            begun = time.monotonic()
+            self.gaps_s.append(begun - ended)
+            if begun > self.end:
+                return False
+            with run.costs.of(work.kind, work.task.key, work.count):
+                work.run(evaluators.of(program))
+            ended = time.monotonic()
+        self.courses.append(Course(search, self.store.work_costs(run.key), mark))
+        return True
+
+
+def recorded_task(task: Task, mark: str) -> RecordedTask:
+    """Return a task without a course."""
+    words = (word.strip("\"'(){}[],") for word in task.source.split())
+    ops = tuple(sorted({w for w in words if w.startswith(("linalg.", "iree_linalg_ext.")) and "<" not in w}))
+    kept = task.key + mark, task.dispatch, task.not_tunable, task.inputs, task.outputs, task.constants
+    return RecordedTask(*kept, ops)
+
+
+@dataclass
+class Seconds:
+    """Seconds that a block of code took."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def seconds_of() -> Iterator[Seconds]:
+    """Measure a block of code."""
+    start, found = time.monotonic(), Seconds()
+    yield found
+    found.seconds = time.monotonic() - start
+
+
+def rounded(number: float | None) -> float | None:  # four digits are more than any of the figures has
+    """Return a number with four digits."""
+    return None if number is None else float(f"{number:.4g}")
+
+
+def _median(costs: Sequence[WorkCost], kind: WorkKind) -> float:
+    return rounded(statistics.median([c.seconds / c.count for c in costs if c.kind is kind] or [0.0]))
+
+
+def _never() -> None:
+    raise AssertionError("no program is composed")
