@@ -1,15 +1,14 @@
 """Records a network for the replay of rules about time: ``python -m benchmarks allocation.record NAME MODEL``.
 
 Makes every plan that the pipeline can make, and searches each of their tasks to ``--candidates`` or to its end. A
-recording that was stopped, by Ctrl-C or ``--minutes``, goes on where it was; its files are in ``--folder``. Nothing else
-should run meanwhile.
+recording that was stopped, by Ctrl-C or ``--minutes``, goes on where it was; its files are in ``--folder``. Nothing
+else should run meanwhile.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import statistics
 import sys
 import time
 from datetime import UTC, datetime
@@ -63,7 +62,7 @@ def record(arguments: argparse.Namespace) -> RecordedRun | None:
         tuple(recording.plans.values()),
         recording.recorded_tasks(),
         {site.name: (type(site.kind).__name__, site.shape) for site in recording.sites},
-        rounded(statistics.median(recording.gaps_s)),
+        rounded(recording.round_s()),
         ended,
         arguments.candidates,
     )

@@ -48,6 +48,7 @@ class RecordedTask:
         not_tunable: Why not; empty where it can.
         inputs, outputs, constants: As of ``Task``.
         ops: Names of all ops of its program, sorted.
+        tunable: Whether there are scripts for it.
         untuned_s: Seconds per call of the untuned code; None where that was not measured.
         untuned_cost_s: Seconds that measuring the untuned code took.
         candidates: The course of its search.
@@ -61,6 +62,7 @@ class RecordedTask:
     outputs: tuple[TensorSpec, ...]
     constants: tuple[int, ...]
     ops: tuple[str, ...]
+    tunable: bool = False
     untuned_s: float | None = None
     untuned_cost_s: float = 0.0
     candidates: tuple[RecordedCandidate, ...] = ()
@@ -184,8 +186,8 @@ class RecordedRun:
     most_candidates: int
 
     def plan(self, name: str) -> RecordedPlan:
-        """Return the plan with a name."""
-        return next(plan for plan in self.plans if plan.name == name)
+        """Return the plan with a name; one without code where none was recorded."""
+        return next((plan for plan in self.plans if plan.name == name), RecordedPlan(name, 0.0, "not recorded"))
 
     def task(self, key: str) -> RecordedTask:
         """Return the task with a key."""
@@ -221,4 +223,6 @@ def read_run(path: Path) -> RecordedRun:
 
 def recorded_runs() -> dict[str, Path]:
     """Return the files of all recorded runs, by machine, network and threads."""
-    return {f"{path.parent.name}/{path.name.removesuffix('.json.gz')}": path for path in sorted(RUNS.glob("*/*.json.gz"))}
+    return {
+        f"{path.parent.name}/{path.name.removesuffix('.json.gz')}": path for path in sorted(RUNS.glob("*/*.json.gz"))
+    }

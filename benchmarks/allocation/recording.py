@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from benchmarks.allocation.recorded import (
     RecordedCandidate,
     RecordedPlan,
     RecordedTask,
-    converter,
 )
 from mlir_sched import TuneOptions
 from mlir_sched.compiler.binary_hash import program_hash
@@ -29,22 +28,24 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.database import RecordStore
 from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.emission.time_left import TimeLeft
-from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.meter import MeasuredOnDevice
-from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.building import ProgramTimes, profiled, try_variant
+from mlir_sched.program.building import profiled, try_variant
 from mlir_sched.program.captured_values import ValueRecorder
-from mlir_sched.program.choosing import SHORT_S, BuiltVariants
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import ProgramSpace
-from mlir_sched.program.rewritten import flagged_variants, rewriting
 from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.choosing import SHORT_S, BuiltVariants
+from mlir_sched.program.variants.other_algorithms import Algorithms
+from mlir_sched.program.variants.programs import Programs
+from mlir_sched.program.variants.rewritten import flagged_variants, rewriting
 from mlir_sched.search import TaskProgress
 from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
-from mlir_sched.tuning.budget import Part
+from mlir_sched.tuning.budget import Allowance
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.search_method import SearchMethod
@@ -107,16 +108,17 @@ class Course:
 
     def recorded(self, task: Task) -> RecordedTask:
         """Return a task with its course."""
-        base = recorded_task(task, self.mark)
+        base = recorded_task(task, self.mark, tunable=any(task.key == each.key for each in self.search.tasks))
         found = next((each for each in self.search.searches if each.task.key == task.key), None)
         if found is None:
             return base
-        seconds = self._seconds(task.key, len(found.history.records))
+        ratios = [None if ratio is None else rounded(ratio) for ratio in found.history.ratios()]
+        seconds = map(rounded, self._seconds(task.key, len(ratios)))
         return replace(
             base,
             untuned_s=found.history.untuned.median_s,
             untuned_cost_s=sum(self._of(WorkKind.UNTUNED, task.key)),
-            candidates=tuple(map(RecordedCandidate, map(rounded, found.history.ratios()), map(rounded, seconds))),
+            candidates=tuple(map(RecordedCandidate, ratios, seconds)),
             exhausted=found.exhausted,
         )
 
@@ -161,7 +163,7 @@ class Recording:
     sites: tuple[Site, ...] = ()
 
     @property
-    def target(self):  # type: ignore[no-untyped-def]
+    def target(self) -> Target:
         """The target."""
         return self.meter.target
 
@@ -198,12 +200,18 @@ class Recording:
         run = self.courses[0].search.run
         finalists = self.meter.finalists(searches, tuned, END_S, run.costs.of)
         costs = list(self.store.work_costs())[count:]
-        variants = BuiltVariants(tuple(self.built.values()), {}, (), ProgramSpace(tuple(b.variant.plan for b in self.built.values())))
+        variants = BuiltVariants(
+            tuple(self.built.values()), {}, (), ProgramSpace(tuple(b.variant.plan for b in self.built.values()))
+        )
         with seconds_of() as emission:
             self.meter.emission(variants, tuned, finalists, TimeLeft(math.inf))
         return EndCosts(
             name, _median(costs, WorkKind.CHOICE), _median(costs, WorkKind.REPORT), rounded(emission.seconds)
         )
+
+    def round_s(self) -> float:
+        """Return the median seconds between pieces of work, of the first process that measured any."""
+        return self.store.decide("allocation-round-s", lambda: statistics.median(self.gaps_s))
 
     def recorded_tasks(self) -> tuple[RecordedTask, ...]:
         """Return all tasks with their courses."""
@@ -233,7 +241,7 @@ class Recording:
             if search.task.key in tasks
         ]
 
-    def _attempt(self, variant: Variant, programs: ProgramTimes) -> None:
+    def _attempt(self, variant: Variant, programs: Programs) -> None:
         default = next(iter(self.built.values()))
         with seconds_of() as built:
             attempt = try_variant(self.path, self.target, variant, self.parameters, default.model)
@@ -243,7 +251,7 @@ class Recording:
         else:
             self._add(attempt.built, programs)
 
-    def _add(self, built: BuiltVariant, programs: ProgramTimes) -> None:
+    def _add(self, built: BuiltVariant, programs: Programs) -> None:
         """Time and profile a plan, and note its tasks."""
         name, others = built.variant.name, list(self.built.values())[:1]
         with seconds_of() as look:
@@ -262,7 +270,7 @@ class Recording:
             failed.get(name, ""),
             program_hash(built.vmfb),
             called,
-            timed.timing and timed.timing.median_s,
+            timed.timing.median_s if timed.timing else None,
             rounded(timed.timing.ratio) if timed.timing else 1.0,
             rounded(look.seconds),
             rounded(profiling.seconds),
@@ -271,7 +279,7 @@ class Recording:
         )
         self.tell(f"  {name}: {len(called)} tasks, built in {built.build_s:.1f} s, {failed.get(name, '')}")
 
-    def _in_calling_thread(self, programs: ProgramTimes) -> None:
+    def _in_calling_thread(self, programs: Programs) -> None:
         short = [b for b in self.built.values() if b.timing is not None and b.timing.median_s <= SHORT_S]
         for built in short:
             self._add(replace(built, variant=built.variant.in_calling_thread(), profile=None, build_s=0.0), programs)
@@ -286,7 +294,10 @@ class Recording:
                 except MlirSchedError as error:
                     self.tell(f"  {name}: {reason(str(error))}")
                     continue
-            made = [RecordedAlgorithm(a.site.name, a.gone, tuple(Called(t.key, t.name, t.weight) for t in a.made)) for a in found]
+            made = [
+                RecordedAlgorithm(a.site.name, a.gone, tuple(Called(t.key, t.name, t.weight) for t in a.made))
+                for a in found
+            ]
             self.plans[name] = replace(self.plans[name], algorithms=tuple(made), algorithms_s=rounded(looking.seconds))
             known = self.tasks[self._setting(built)]
             for task in (task for each in found for task in each.made):
@@ -303,10 +314,11 @@ class Recording:
             options, self.target, space, self.store, [program], start=start, method=method, drawn=self.meter.drawn
         )
         search, ended = ProgramSearch(run, program, Quiet()), start
-        for work in search.work(Part(options.round_size, None, math.inf)):
+        for work in search.work(Allowance(options.round_size, None, math.inf)):
             begun = time.monotonic()
             self.gaps_s.append(begun - ended)
             if begun > self.end:
+                self.round_s()
                 return False
             with run.costs.of(work.kind, work.task.key, work.count):
                 work.run(evaluators.of(program))
@@ -315,12 +327,12 @@ class Recording:
         return True
 
 
-def recorded_task(task: Task, mark: str) -> RecordedTask:
+def recorded_task(task: Task, mark: str, *, tunable: bool) -> RecordedTask:
     """Return a task without a course."""
     words = (word.strip("\"'(){}[],") for word in task.source.split())
     ops = tuple(sorted({w for w in words if w.startswith(("linalg.", "iree_linalg_ext.")) and "<" not in w}))
     kept = task.key + mark, task.dispatch, task.not_tunable, task.inputs, task.outputs, task.constants
-    return RecordedTask(*kept, ops)
+    return RecordedTask(*kept, ops, tunable)
 
 
 @dataclass
@@ -338,14 +350,14 @@ def seconds_of() -> Iterator[Seconds]:
     found.seconds = time.monotonic() - start
 
 
-def rounded(number: float | None) -> float | None:  # four digits are more than any of the figures has
-    """Return a number with four digits."""
-    return None if number is None else float(f"{number:.4g}")
+def rounded(number: float) -> float:
+    """Return a number with four digits, which are more than any figure here has."""
+    return float(f"{number:.4g}")
 
 
 def _median(costs: Sequence[WorkCost], kind: WorkKind) -> float:
     return rounded(statistics.median([c.seconds / c.count for c in costs if c.kind is kind] or [0.0]))
 
 
-def _never() -> None:
+def _never() -> AbstractContextManager[Programs]:
     raise AssertionError("no program is composed")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.reasons import reason
@@ -21,7 +19,7 @@ from mlir_sched.program.usable_functions import ADVICE, with_usable_functions
 from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, UnverifiableError
+from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task
@@ -31,48 +29,6 @@ from mlir_sched.tuned_folder.names import LIBRARY
 
 _FEWEST_CALLS_S = PROFILED_S / CALLS[0]
 """Seconds per call for which a profile makes its fewest calls."""
-
-
-class ProgramTimes(Protocol):
-    """What programs without scripts take: measured, or estimated by a model."""
-
-    def first(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
-    ) -> BuiltVariant:
-        """Return the default variant, ready to be compared with; arguments and errors as in :func:`first_variant`."""
-
-    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-        """Return variants with their times, and why some have none; see :func:`time_variants`."""
-
-
-@dataclass(frozen=True)
-class MeasuredPrograms:
-    """The times of programs that a runner measures.
-
-    Attributes:
-        runner: Runs the programs.
-        values: What the user gives for inputs and outputs of their functions.
-    """
-
-    runner: Runner
-    values: Sequence[FunctionValues] = ()
-
-    @staticmethod
-    @contextmanager
-    def open(options: RunnerOptions, values: Sequence[FunctionValues] = ()) -> Iterator[MeasuredPrograms]:
-        """Start a runner and end it; arguments as the attributes."""
-        with Runner(options) as runner:
-            yield MeasuredPrograms(runner, values)
-
-    def first(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
-    ) -> BuiltVariant:
-        """Return the default variant without the functions that cannot be run or checked; it is not timed yet."""
-        return first_variant(path, target, variant, parameters, self.runner, self.values)
-
-    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-        """Time the variants in turns."""
-        return time_variants(built, self.runner)
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:

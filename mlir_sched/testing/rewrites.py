@@ -26,11 +26,12 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.building import MeasuredPrograms, try_variant
+from mlir_sched.program.building import try_variant
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.program.variants.rewritten import planned_variant
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets import detect_target

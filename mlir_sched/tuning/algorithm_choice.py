@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithm
+from mlir_sched.program.variants.other_algorithms import OtherAlgorithm, OtherAlgorithms
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import seconds
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -69,7 +69,7 @@ class AlgorithmChoice:
     """
 
     run: TuningRun
-    algorithms: Algorithms
+    algorithms: OtherAlgorithms
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:

@@ -20,7 +20,6 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.search.similar_tasks import seconds_at_best_rates
 from mlir_sched.search.strategy import repaired_in
-from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -369,7 +368,7 @@ class ProgramSearch:
                 return
             untuned = work.timing
         assert untuned is not None
-        space = DesignSpace(self.run.space, task.dispatch, self.target)
+        space = self.run.design(self.run.space, task.dispatch, self.target)
         strategy = self.run.method.strategy_for(space, self._model, self.run.options.seed, index)
         starts, history = repaired_in(space, self.run.start_from), TaskHistory(untuned)
         search = TaskSearch(

@@ -7,15 +7,17 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
 from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
+from mlir_sched.payload import Dispatch
 from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.runner import RunnerOptions
+from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.values import digests_of
@@ -25,6 +27,8 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
 
 T = TypeVar("T")
+DesignSpaces: TypeAlias = Callable[[Space, Dispatch, Target], DesignSpace]
+"""Makes design spaces, as the class does."""
 
 
 @dataclass
@@ -79,6 +83,7 @@ class TuningRun:
         clock: Counts the seconds of all processes that work on this run.
         budget: What the run may spend.
         drawn: Traces per candidate of a task's first round (``TaskSearch``).
+        design: Makes the design space of a dispatch.
     """
 
     options: TuneOptions
@@ -92,6 +97,7 @@ class TuningRun:
     clock: RunClock
     budget: Budget
     drawn: int = 1
+    design: DesignSpaces = DesignSpace
 
     @staticmethod
     def of(
@@ -106,11 +112,12 @@ class TuningRun:
         generation: int = 0,
         start_from: Sequence[Trace] = (),
         drawn: int = 1,
+        design: DesignSpaces = DesignSpace,
     ) -> TuningRun:
         """Return the run on a model, begun now or resumed.
 
         Args:
-            options, target, space, store, method, generation, start_from, drawn: As the attributes.
+            options, target, space, store, method, generation, start_from, drawn, design: As the attributes.
             built: All variants of the model.
             start: When this process began with the run, by ``time.monotonic()``.
         """
@@ -124,7 +131,8 @@ class TuningRun:
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
         each_s = store.decide(f"{key}-finalist", lambda: _finalist_s(target, fastest))
         budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, finalist_s=each_s)
-        run = TuningRun(options, target, space, store, method, tuple(start_from), generation, key, clock, budget, drawn)
+        given = tuple(start_from)
+        run = TuningRun(options, target, space, store, method, given, generation, key, clock, budget, drawn, design)
         for each in built:
             run.costs.add(WorkCost(WorkKind.BUILD, each.variant.name, 1, each.build_s))
         return run

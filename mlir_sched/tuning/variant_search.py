@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.evaluation.work import Work
-from mlir_sched.program.building import fastest, profiled
+from mlir_sched.program.building import fastest
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
@@ -94,6 +94,7 @@ class VariantSearch:
         algorithms: AlgorithmChoice | None = None,
         dominant: Collection[str] = (),
         prepare: Callable[[BuiltVariant], BuiltVariant] = lambda built: built,
+        profile: Callable[[BuiltVariant], BuiltVariant] = lambda built: built,
     ) -> VariantSearch:
         """Return the search over the variants of a model; where none can have scripts, the fastest one has no work.
 
@@ -103,12 +104,13 @@ class VariantSearch:
             events: Is told what happens in the searches.
             dominant: Names of the variants that dominate all others.
             prepare: Called with every variant that is searched, for what its tasks need beside their code.
+            profile: Returns a variant with its profile, which a run by time needs.
         """
         by_name, space, target = {b.variant.name: b for b in built}, run.space, run.target
         chosen = tunable_variants(built, space, target, dominant) or [fastest(built)]
         names = run.decide("tuned", lambda: [b.variant.name for b in chosen])
         if run.budget.by_time:  # by time, the dispatches that matter most come first
-            by_name |= {name: profiled(by_name[name], run.target) for name in names}
+            by_name |= {name: profile(by_name[name]) for name in names}
             of_use = with_tunable_time([by_name[name] for name in names], space, target)
             names = run.decide("promising", lambda: [b.variant.name for b in of_use])
         programs = []

@@ -12,10 +12,10 @@ from rewriting import write
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Verdict
-from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CompilePolicy
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.program import Program

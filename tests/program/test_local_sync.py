@@ -16,9 +16,9 @@ from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
-from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
 from mlir_sched.program.variants.compile_policy import CompilePolicy
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task

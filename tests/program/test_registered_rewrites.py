@@ -21,12 +21,13 @@ from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
-from mlir_sched.program.building import MeasuredPrograms, build_variant
+from mlir_sched.program.building import build_variant
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.rewrites.offered import ENTRY_POINTS
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.replaying.accepted_flags import own_flags
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.space import Space

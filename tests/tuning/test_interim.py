@@ -12,9 +12,9 @@ import pytest
 from contraction_payloads import matmul
 from plans import flagged
 
-from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import build_variants
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

@@ -15,11 +15,12 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.outcome import Timing
 from mlir_sched.program import building
-from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants import programs
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import LAYOUT
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
@@ -128,7 +129,7 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
         return tuple(replace(b, timing=Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)) for b in built), {}
 
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
-    monkeypatch.setattr(building, "time_variants", timed)
+    monkeypatch.setattr(programs, "time_variants", timed)
     times = MeasuredPrograms(cast("Runner", None))
     found = build_variants(path, cases.TARGET, times, policy=Knowing(decisions, dominant=dominant))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.building import ProgramTimes, fastest, profiled, profiled_first, try_variant
+from mlir_sched.program.building import fastest, profiled
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -21,7 +21,8 @@ from mlir_sched.program.variants.compile_policy import (
     CompilePolicy,
 )
 from mlir_sched.program.variants.early_decisions import DECIDED_EARLY, DOMINATED, favoured_by_profile, is_far_faster
-from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants, planned_variant, rewriting
+from mlir_sched.program.variants.programs import Programs
+from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile
@@ -79,7 +80,7 @@ class BuiltVariants:
 def build_variants(
     path: Path,
     target: Target,
-    times: ProgramTimes,
+    programs: Programs,
     parameters: tuple[ParameterFile, ...] = (),
     policy: CompilePolicy | None = None,
     *,
@@ -95,7 +96,7 @@ def build_variants(
     Args:
         path: The model.
         target: What to compile for.
-        times: Says what the programs take.
+        programs: Makes the programs and says what they take.
         parameters: Files with the model's weights.
         policy: Says which variants are compiled; all of them by default, unless one dominates the others.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
@@ -106,10 +107,10 @@ def build_variants(
     """
     policy = policy or CompilePolicy()
     default, *flagged = flagged_variants(target)
-    with rewriting(path, target) as found:
-        first = times.first(path, target, default, parameters)
+    with programs.rewriting(path, target) as found:
+        first = programs.first(path, target, default, parameters)
         rewritten = found()
-    choosing = _Choosing(path, target, times, parameters, policy, (*flagged, *rewritten.variants), (first,))
+    choosing = _Choosing(path, target, programs, parameters, policy, (*flagged, *rewritten.variants), (first,))
     choosing.run(rewritten)
     if local_sync and target.cores > 1:
         choosing.time_in_calling_thread()
@@ -128,7 +129,7 @@ class _Choosing:
     """The variants of one model while they are compiled and timed.
 
     Attributes:
-        path, target, times, parameters, policy: As the arguments of :func:`build_variants`.
+        path, target, programs, parameters, policy: As the arguments of :func:`build_variants`.
         variants: All variants but the default.
         timed: The variants that were compiled so far, the default first; all were timed once the run is over.
         left_out: Why variants are left out so far, by name.
@@ -138,7 +139,7 @@ class _Choosing:
 
     path: Path
     target: Target
-    times: ProgramTimes
+    programs: Programs
     parameters: tuple[ParameterFile, ...]
     policy: CompilePolicy
     variants: Sequence[Variant]
@@ -176,14 +177,14 @@ class _Choosing:
         short = [b for b in self.timed if b.variant.name in names]
         if self.default in short:
             there = [replace(built, variant=built.variant.in_calling_thread()) for built in short]
-            (_, *timed), failed = self.times.time([self.default, *there])
+            (_, *timed), failed = self.programs.time([self.default, *there])
             self.timed, self.left_out = (*self.timed, *timed), self.left_out | failed
 
     def _learn_how_long_calls_take(self) -> None:
         """Profile the default, or time it where IREE records nothing, and tell the policy how long a call takes."""
-        first = profiled_first(self.default, self.target)
+        first = self.programs.profiled_first(self.default, self.target)
         if first.profile is None:
-            (first,), _ = self.times.time([first])
+            (first,), _ = self.programs.time([first])
         self.timed = (first,)
         call_s = first.profile.total_s if first.profile else first.measured.median_s
         self.policy.note_costs(call_s=call_s, build_s=first.build_s)
@@ -206,7 +207,7 @@ class _Choosing:
         """Compile and time variants that may dominate all others."""
         if built := self._build(early):
             self._time(self.default, built)
-            self.timed = (profiled(self.default, self.target), *self.timed[1:])
+            self.timed = (self.programs.profiled(self.default, self.target), *self.timed[1:])
             ratios = {b.variant.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
             for name in [variant.name for variant in early if variant.name in ratios]:
                 far_faster = is_far_faster(name, ratios[name], self.default)
@@ -248,7 +249,7 @@ class _Choosing:
             if not (policy.should_compile_beside(name, extended=extended) if rival else policy.should_compile(name)):
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
-            attempt = try_variant(self.path, self.target, variant, self.parameters, model)
+            attempt = self.programs.attempt(self.path, self.target, variant, self.parameters, model)
             if attempt.built is not None:
                 built.append(attempt.built)
                 continue
@@ -259,7 +260,7 @@ class _Choosing:
 
     def _time(self, reference: BuiltVariant, built: Sequence[BuiltVariant]) -> None:
         """Time variants in turns with one that is among those timed so far."""
-        (again, *timed), failed = self.times.time([reference, *built])
+        (again, *timed), failed = self.programs.time([reference, *built])
         kept = [again if b is reference and b is self.default else b for b in self.timed]
         self.timed, self.left_out = (*kept, *timed), self.left_out | failed
 
@@ -275,7 +276,7 @@ class _Choosing:
             return None
         if plan.algorithms:
             with suppress(MlirSchedError):
-                return planned_variant(self.path, self.target, plan)
+                return self.programs.planned(self.path, self.target, plan)
         return next(variant for variant in self.variants if variant.plan == plan.base)
 
 

@@ -11,14 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.building import ProgramTimes, build_variant
+from mlir_sched.program.building import build_variant
 from mlir_sched.program.plan import Site
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import planned_variant
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
@@ -69,6 +71,16 @@ class OtherAlgorithm:
         return self.gone_s(call_s) - sum(task.weight * call_s.get(task.key, 0.0) for task in self.made)
 
 
+class OtherAlgorithms(Protocol):
+    """Finds other algorithms for sites of a program, and puts a program with some of them together."""
+
+    def alternatives(self, built: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
+        """Return the other algorithms for a variant's program; see :meth:`Algorithms.alternatives`."""
+
+    def compose(self, built: BuiltVariant, sites: Sequence[Site]) -> BuiltVariant:
+        """Return a variant with another algorithm for some sites; see :meth:`Algorithms.compose`."""
+
+
 @dataclass(frozen=True)
 class Algorithms:
     """The algorithms that sites of a model's variants may have.
@@ -85,7 +97,7 @@ class Algorithms:
     path: Path
     target: Target
     reference: BuiltVariant
-    times: Callable[[], AbstractContextManager[ProgramTimes]]
+    times: Callable[[], AbstractContextManager[Programs]]
     sites: tuple[Site, ...] = ()
     parameters: tuple[ParameterFile, ...] = ()
 

@@ -11,10 +11,10 @@ from channels_first_networks import function, network, separable
 from channels_first_networks import layer as convolution
 from rewriting import write
 
-from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import ATTENTION, DECIDED_EARLY, DOMINATED, LAYOUT
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.targets.target import Target
 

@@ -21,7 +21,7 @@ from mlir_sched.outcome import Timing
 from mlir_sched.program import building
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.variants import choosing
+from mlir_sched.program.variants import programs
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
 from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import DOMINATED, LAYOUT
@@ -89,7 +89,7 @@ def test_a_far_faster_layout_leaves_the_others_no_chance(tmp_path: Path, monkeyp
 def test_what_refines_a_far_faster_layout_is_estimated_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refined, other = Plan((Named(LAYOUT), Slow("packed"))), Plan((Named("other"),))
     rewritten = RewrittenVariants(tuple(Variant(plan) for plan in (Plan((Named(LAYOUT),)), refined, other)))
-    monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
+    monkeypatch.setattr(programs, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     found = estimated(tmp_path, monkeypatch, {LAYOUT: 3.0, refined.name: 6.0})
     ratios = {built.variant.name: built.measured.ratio for built in found.built}
     assert ratios == {"default": 1.0, LAYOUT: 3.0, refined.name: pytest.approx(6.0)}

@@ -17,12 +17,12 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program import building
-from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.variants import choosing
+from mlir_sched.program.variants import choosing, programs
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import EXTENDED, CompilePolicy
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.program.variants.rewritten import ALL, RewrittenVariants
 from mlir_sched.runner import Runner
 from mlir_sched.targets.target import Target
@@ -52,9 +52,9 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
 
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
-    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    monkeypatch.setattr(programs, "time_variants", lambda built, runner: (tuple(built), {}))
     no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
-    monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
+    monkeypatch.setattr(programs, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
     found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)))
     assert found.built[0].variant.name == "default"
     assert {name: found.left_out[name] for name in ("O3", "data-tiling", "r")} == {
@@ -92,10 +92,10 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     plans = Plan((Slow("a"),)), Plan((Slow("a"), Slow("b")))
     rewritten = RewrittenVariants(tuple(Variant(plan, RewriteScript(plan.name, "@r", "")) for plan in plans))
     monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
+    monkeypatch.setattr(programs, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
-    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    monkeypatch.setattr(programs, "time_variants", lambda built, runner: (tuple(built), {}))
     found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)), policy=NoneExtended())
     assert built in [b.variant.name for b in found.built]
     (left_out,) = {"a", "a+b"} - {built}

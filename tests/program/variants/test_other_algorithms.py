@@ -13,9 +13,10 @@ from channels_first_networks import SHAPES, two_shapes
 from plans import convolution_sites, flagged
 from rewriting import rewritten_variants, run
 
-from mlir_sched.program.building import MeasuredPrograms, build_variant
+from mlir_sched.program.building import build_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithm
+from mlir_sched.program.variants.programs import MeasuredPrograms
 from mlir_sched.runner import RunnerOptions
 
 pytestmark = pytest.mark.promise

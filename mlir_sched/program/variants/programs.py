@@ -1,0 +1,111 @@
+"""The programs of a model without scripts: what can be made of it, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mlir_sched.program.building import (
+    Attempt,
+    first_variant,
+    profiled,
+    profiled_first,
+    time_variants,
+    try_variant,
+)
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.rewritten import RewrittenVariants, planned_variant, rewriting
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
+from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.tensors.values import FunctionValues
+
+
+class Programs(Protocol):
+    """Makes the programs of a model, and says what they take: measured, or estimated by a model."""
+
+    def rewriting(self, path: Path, target: Target) -> AbstractContextManager[Callable[[], RewrittenVariants]]:
+        """Try the rewrites beside other work; see :func:`~mlir_sched.program.variants.rewritten.rewriting`."""
+
+    def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
+        """Return the variant by a plan; see :func:`~mlir_sched.program.variants.rewritten.planned_variant`."""
+
+    def attempt(
+        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
+    ) -> Attempt:
+        """Build a variant beside the default; see :func:`try_variant`."""
+
+    def profiled(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+        """Return a variant with its profile; see :func:`profiled`."""
+
+    def profiled_first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+        """Return a variant that was not timed with its profile; see :func:`profiled_first`."""
+
+    def first(
+        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
+    ) -> BuiltVariant:
+        """Return the default variant, ready to be compared with; arguments and errors as in :func:`first_variant`."""
+
+    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+        """Return variants with their times, and why some have none; see :func:`time_variants`."""
+
+
+class CompiledPrograms:
+    """Programs that IREE compiles; how long they take is for classes that derive from this one."""
+
+    def rewriting(self, path: Path, target: Target) -> AbstractContextManager[Callable[[], RewrittenVariants]]:
+        """Try the rewrites beside other work."""
+        return rewriting(path, target)
+
+    def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
+        """Return the variant by a plan."""
+        return planned_variant(path, target, plan)
+
+    def attempt(
+        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
+    ) -> Attempt:
+        """Compile a variant."""
+        return try_variant(path, target, variant, parameters, default)
+
+    def profiled(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+        """Run a variant that was timed with IREE's profiler."""
+        return profiled(built, target)
+
+    def profiled_first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+        """Run a variant that was not timed with IREE's profiler."""
+        return profiled_first(built, target)
+
+
+@dataclass(frozen=True)
+class MeasuredPrograms(CompiledPrograms):
+    """Programs that IREE compiles and a runner measures.
+
+    Attributes:
+        runner: Runs the programs.
+        values: What the user gives for inputs and outputs of their functions.
+    """
+
+    runner: Runner
+    values: Sequence[FunctionValues] = ()
+
+    @staticmethod
+    @contextmanager
+    def open(options: RunnerOptions, values: Sequence[FunctionValues] = ()) -> Iterator[MeasuredPrograms]:
+        """Start a runner and end it; arguments as the attributes."""
+        with Runner(options) as runner:
+            yield MeasuredPrograms(runner, values)
+
+    def first(
+        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
+    ) -> BuiltVariant:
+        """Return the default variant without the functions that cannot be run or checked; it is not timed yet."""
+        return first_variant(path, target, variant, parameters, self.runner, self.values)
+
+    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+        """Time the variants in turns."""
+        return time_variants(built, self.runner)
