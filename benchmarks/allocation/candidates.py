@@ -169,7 +169,7 @@ class RecordedTasks:
 
     def __post_init__(self) -> None:
         for task in self.run.tasks:
-            self._by_key[task.key] = course = Course.of(task, self.order)
+            self._by_key[task.key] = course = Course.of(self.run.with_course(task), self.order)
             if task.dispatch is not None:
                 self._by_dispatch[id(task.dispatch)] = course
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -53,6 +53,8 @@ class RecordedTask:
         untuned_cost_s: Seconds that measuring the untuned code took.
         candidates: The course of its search.
         exhausted: Whether the strategy had nothing left behind the last candidate.
+        course_of: Key of the task, with the same code under other flags, whose candidates stand for its own; empty for
+            a task with a course of its own. Their times are the same ones, relative to another untuned code.
     """
 
     key: str
@@ -67,6 +69,7 @@ class RecordedTask:
     untuned_cost_s: float = 0.0
     candidates: tuple[RecordedCandidate, ...] = ()
     exhausted: bool = False
+    course_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -189,9 +192,16 @@ class RecordedRun:
         """Return the plan with a name; one without code where none was recorded."""
         return next((plan for plan in self.plans if plan.name == name), RecordedPlan(name, 0.0, "not recorded"))
 
-    def task(self, key: str) -> RecordedTask:
-        """Return the task with a key."""
-        return next(task for task in self.tasks if task.key == key)
+    def with_course(self, task: RecordedTask) -> RecordedTask:
+        """Return a task with the candidates that another task's stand for."""
+        if not task.course_of or task.untuned_s is None:
+            return task
+        other = next(each for each in self.tasks if each.key == task.course_of)
+        if other.untuned_s is None:
+            return task
+        factor = task.untuned_s / other.untuned_s
+        scaled = (replace(each, ratio=None if each.ratio is None else factor * each.ratio) for each in other.candidates)
+        return replace(task, candidates=tuple(scaled), exhausted=other.exhausted)
 
 
 @cache

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from benchmarks.allocation.recorded import (
@@ -54,6 +55,11 @@ from mlir_sched.tuning.tuning_run import TuningRun
 
 CALLING_THREAD = "@calling-thread"
 """Marks the keys of tasks of programs that run in the calling thread of a run on several threads."""
+FEWEST = 16
+"""Candidates that every task has: two rounds."""
+LIGHT = 0.005
+"""Share of a program's time below which the course of a task is cut after :data:`FEWEST` candidates, flat from there on
+as behind any end. A task's further candidates could make no program faster by more than that."""
 END_S = 1e6
 """Seconds for the finalists at the end: without a limit, every report would be as long as in a run by trials."""
 
@@ -80,6 +86,24 @@ class EvenScheduler:
         return min(open_, key=lambda i: tried[i], default=None)
 
 
+@dataclass(eq=False)
+class CourseSearch(ProgramSearch):
+    """A search that leaves out tasks whose course is known or does not matter any more.
+
+    Attributes:
+        wanted: Returns the keys of the tasks whose course goes on.
+    """
+
+    wanted: Callable[[CourseSearch], Collection[str]] = lambda program: [task.key for task in program.tasks]
+    _known: dict[int, Collection[str]] = field(default_factory=dict)
+
+    def _in_focus(self) -> list[TaskSearch]:
+        if self.tried not in self._known:
+            self._known = {self.tried: self.wanted(self)}
+        wanted = self._known[self.tried]
+        return [search for search in super()._in_focus() if search.task.key in wanted]
+
+
 @dataclass(frozen=True)
 class Quiet:
     """Tells nothing but internal errors."""
@@ -100,11 +124,13 @@ class Course:
         search: The search of all of them.
         costs: What its work cost.
         mark: What marks the keys of the tasks.
+        same: The tasks, by key, whose course is that of a task with the same code under other flags.
     """
 
     search: ProgramSearch
     costs: Sequence[WorkCost]
     mark: str
+    same: Mapping[str, str]
 
     def recorded(self, task: Task) -> RecordedTask:
         """Return a task with its course."""
@@ -120,6 +146,7 @@ class Course:
             untuned_cost_s=sum(self._of(WorkKind.UNTUNED, task.key)),
             candidates=tuple(map(RecordedCandidate, ratios, seconds)),
             exhausted=found.exhausted,
+            course_of=self.same.get(task.key, ""),
         )
 
     def _of(self, kind: WorkKind, key: str) -> list[float]:
@@ -161,6 +188,7 @@ class Recording:
     courses: list[Course] = field(default_factory=list)
     gaps_s: list[float] = field(default_factory=list)
     sites: tuple[Site, ...] = ()
+    _by_code: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     @property
     def target(self) -> Target:
@@ -313,7 +341,9 @@ class Recording:
         run = TuningRun.of(
             options, self.target, space, self.store, [program], start=start, method=method, drawn=self.meter.drawn
         )
-        search, ended = ProgramSearch(run, program, Quiet()), start
+        same = self._same(program.model.tasks, mark)
+        search = CourseSearch(run, program, Quiet(), wanted=partial(self._wanted, same=same.keys()))
+        ended = start
         for work in search.work(Allowance(options.round_size, None, math.inf)):
             begun = time.monotonic()
             self.gaps_s.append(begun - ended)
@@ -323,8 +353,34 @@ class Recording:
             with run.costs.of(work.kind, work.task.key, work.count):
                 work.run(evaluators.of(program))
             ended = time.monotonic()
-        self.courses.append(Course(search, self.store.work_costs(run.key), mark))
+        self.courses.append(Course(search, self.store.work_costs(run.key), mark, same))
         return True
+
+    def _same(self, tasks: Sequence[Task], mark: str) -> dict[str, str]:
+        """Return the tasks, by key, that have the code of a task of an earlier course, and the key of that one."""
+        code = {task.key: (mark, task.source, task.constants, task.reuse_bytes, task.numbers) for task in tasks}
+        same = {key: self._by_code[known] for key, known in code.items() if known in self._by_code}
+        self._by_code |= {known: key + mark for key, known in code.items() if known not in self._by_code}
+        return same
+
+    def _wanted(self, program: CourseSearch, same: Collection[str]) -> set[str]:
+        """Return the keys of the tasks whose course goes on."""
+        shares = self._shares(program)
+        searches = [search for search in program.searches if search.task.key not in same]
+        return {s.task.key for s in searches if s.tried < FEWEST or shares.get(s.task.key, 1.0) >= LIGHT}
+
+    def _shares(self, program: CourseSearch) -> dict[str, float]:
+        """Return the largest share of a program's time that tasks take in any of the plans; none for algorithms'."""
+        call_s, setting, shares = program.call_s(), self._setting(program.built), dict[str, float]()
+        untuned = {each.task.key: each.history.untuned.median_s for each in program.searches}
+        for built in self.built.values():
+            if self._setting(built) == setting and built.timing is not None:
+                weights = {task.key: task.weight for task in built.model.tasks if task.key in call_s}
+                own_s = {key: weight * call_s[key] for key, weight in weights.items()}
+                rest_s = built.timing.median_s - sum(weight * untuned[key] for key, weight in weights.items())
+                whole_s = max(0.0, rest_s) + sum(own_s.values())
+                shares |= {key: max(shares.get(key, 0.0), each_s / whole_s) for key, each_s in own_s.items()}
+        return shares
 
 
 def recorded_task(task: Task, mark: str, *, tunable: bool) -> RecordedTask:

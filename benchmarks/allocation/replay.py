@@ -115,7 +115,7 @@ def _finish(programs: RecordedPrograms, tuning: TuningRun, best: ProgramSearch) 
 
 def best_s(run: RecordedRun) -> float:
     """Return the seconds per call of the best program that the recorded plans and candidates make."""
-    reached = {task.key: reached_s(task) for task in run.tasks}
+    reached = {task.key: reached_s(run.with_course(task)) for task in run.tasks}
     untuned = {task.key: task.untuned_s or 0.0 for task in run.tasks}
     return min(_best_of(plan, reached, untuned) for plan in run.plans if plan.call_s is not None)
 
