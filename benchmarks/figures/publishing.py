@@ -6,12 +6,12 @@ import argparse
 import datetime
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures.result_file import ResultFileError, add_table, load_results
-from benchmarks.figures.result_table import Machine, ResultTable
+from benchmarks.figures.result_table import Cell, Machine, ResultColumn, ResultTable
 from mlir_sched import __version__
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.processor import CPU_FEATURES, flag_values
@@ -34,6 +34,46 @@ class Publishing:
     path: Path
     against: tuple[str, ...]
     command: str
+
+    def table(
+        self,
+        *,
+        name: str,
+        question: str,
+        title: str,
+        threads: int,
+        seeds: Sequence[int],
+        spread: str,
+        rows_are: str,
+        columns: Sequence[ResultColumn],
+        rows: Iterable[tuple[str, Sequence[Cell]]],
+        interleaving: str = "Nothing is compared",
+        requirements: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> ResultTable:
+        """Return a table of today with this command.
+
+        Args:
+            requirements: Of the packages that are compared beside IREE, as ``name==1.0``.
+            name, question, title, threads, seeds, spread, rows_are, columns, rows, interleaving, notes: As of a table.
+        """
+        return ResultTable(
+            name=name,
+            question=question,
+            title=title,
+            date=datetime.date.today().isoformat(),
+            command=self.command,
+            versions=versions(requirements),
+            threads=threads,
+            seeds=tuple(seeds),
+            interleaving=interleaving,
+            spread=spread,
+            rows_are=rows_are,
+            columns=tuple(columns),
+            rows=tuple((row, tuple(cells)) for row, cells in rows),
+            against=self.against,
+            notes=tuple(notes),
+        )
 
     def add(self, table: ResultTable, target: Target) -> None:
         """Add a table that was measured on this machine."""
@@ -76,8 +116,3 @@ def versions(requirements: Sequence[str] = ()) -> dict[str, str]:
     """Return the versions of mlir-sched and IREE, and of further packages as requirements pin them (``name==1.0``)."""
     pinned = (requirement.split("==") for requirement in requirements if "==" in requirement)
     return {"mlir-sched": __version__, "IREE": runtime_version(), **dict(pinned)}
-
-
-def today() -> str:
-    """Return the date as files of results have it."""
-    return datetime.date.today().isoformat()

@@ -10,9 +10,11 @@ from typing import Any
 from benchmarks.figures.result_table import (
     Better,
     Cell,
+    Chart,
     Figure,
     Machine,
     MachineResults,
+    Picture,
     ResultColumn,
     ResultTable,
     Unit,
@@ -71,7 +73,12 @@ def _table_of(data: Mapping[str, Any]) -> ResultTable:
     columns = tuple(_column_of(column) for column in data["columns"])
     rows = tuple((str(name), tuple(map(_cell_of, cells))) for name, *cells in data["rows"])
     lists = {name: tuple(data.get(name, ())) for name in ("seeds", "against", "notes")}
-    return ResultTable(**{**data, **lists, "columns": columns, "rows": rows})
+    picture = _picture_of(data["picture"]) if "picture" in data else None
+    return ResultTable(**{**data, **lists, "columns": columns, "rows": rows, "picture": picture})
+
+
+def _picture_of(data: Mapping[str, Any]) -> Picture:
+    return Picture(data["file"], Chart(data["chart"]), data["axis"], tuple(data["columns"]))
 
 
 def _column_of(data: Mapping[str, str]) -> ResultColumn:
@@ -104,7 +111,9 @@ def _column_data(column: ResultColumn) -> dict[str, str]:
 
 
 def _table_text(table: ResultTable) -> str:
-    plain = {n: v for n, v in vars(table).items() if n not in ("rows", "columns") and v not in ((), "")}
+    plain = {n: v for n, v in vars(table).items() if n not in ("rows", "columns", "picture") and v not in ((), "")}
+    if table.picture:
+        plain["picture"] = vars(table.picture)
     plain["columns"] = [_column_data(column) for column in table.columns]
     head = ",\n".join(f"   {json.dumps(name)}: {_lines(value)}" for name, value in plain.items())
     rows = ",\n".join(f"    {_json([name, *map(_cell_data, cells)])}" for name, cells in table.rows)

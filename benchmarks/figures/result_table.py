@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -40,6 +40,34 @@ class Better(StrEnum):
 
     ABOVE = "above 1"
     BELOW = "below 1"
+
+
+class Chart(StrEnum):
+    """What a picture of a table shows."""
+
+    BARS = "bars"
+    """A group of bars per row, a bar per column: the shortest time of the row divided by the column's."""
+    LINES = "lines"
+    """A line per row, from column to column, with the spreads."""
+    PANELS = "panels"
+    """A panel per row with one such line."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How a table is drawn.
+
+    Attributes:
+        file: Name of the picture, a PNG in ``docs``.
+        chart: What the picture shows.
+        axis: Label of the vertical axis.
+        columns: Titles of the columns that are drawn, in their order.
+    """
+
+    file: str
+    chart: Chart
+    axis: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -114,7 +142,7 @@ class ResultTable:
         rows: Name of each row, unique in the table, with a cell per column.
         against: What speaks against mlir-sched, and against the figures; never empty.
         notes: What else a reader has to know.
-        picture: File beside the page that shows the table; empty for none.
+        picture: How the table is drawn; None where it is not.
     """
 
     name: str
@@ -132,7 +160,7 @@ class ResultTable:
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     against: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    picture: str = ""
+    picture: Picture | None = None
 
     def __post_init__(self) -> None:
         datetime.date.fromisoformat(self.date)
@@ -140,6 +168,9 @@ class ResultTable:
             raise ValueError(f"{self.question!r} is not one of {', '.join(QUESTIONS)}")
         if not (self.rows and self.against and self.command and self.versions and self.spread and self.interleaving):
             raise ValueError("rows, command, versions, spread, interleaving and what speaks against us are needed")
+        unknown = set(self.picture.columns if self.picture else ()) - {column.title for column in self.columns}
+        if unknown:
+            raise ValueError(f"the picture has columns that the table does not have: {', '.join(sorted(unknown))}")
         names = [name for name, _ in self.rows]
         if len(set(names)) < len(names):
             raise ValueError(f"two rows have one name among {', '.join(names)}")
@@ -187,10 +218,11 @@ class MachineResults:
         return {table.name: table for table in self.tables}[name]
 
     def with_table(self, table: ResultTable) -> MachineResults:
-        """Return these results with a table added, or in place of the one with its name."""
-        if table.name not in {known.name for known in self.tables}:
-            return MachineResults(self.machine, (*self.tables, table))
-        return MachineResults(self.machine, tuple(table if t.name == table.name else t for t in self.tables))
+        """Return these results with a table added, or in place of the one with its name, of which the picture stays."""
+        known = {one.name: one for one in self.tables}
+        picture = known[table.name].picture if table.name in known else None
+        known[table.name] = replace(table, picture=table.picture or picture)
+        return MachineResults(self.machine, tuple(known.values()))
 
 
 def figure(median: float, low: float | None = None, high: float | None = None, note: str = "") -> Figure:

@@ -1,4 +1,4 @@
-"""The results on a terminal and in files: JSON, Markdown, and the paper's bar chart."""
+"""The results on a terminal and in files: JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures.charts import write_relative_speeds
 from benchmarks.figures.markdown import markdown_table
-from benchmarks.figures.report import Grid, grids_of, labels_of, lines_of
+from benchmarks.figures.report import Grid, grids_of, lines_of
 from benchmarks.figures.rows import Row
 
 VERSION = 3
@@ -46,12 +45,6 @@ def write_json(path: Path, rows: Sequence[Row], setting: Mapping[str, Any]) -> N
         "rows": [row.to_json() for row in rows],
     }
     path.write_text(json.dumps(data, indent=1))
-
-
-def write_chart(path: Path, rows: Sequence[Row]) -> None:
-    """Write a chart of whole calls: speed of every column relative to the fastest of its operator, as in the paper."""
-    seconds = {row.name: {label: column.time_s for label, column in row.calls.columns.items()} for row in rows}
-    write_relative_speeds(path, seconds, labels_of(rows))
 
 
 def _markdown(grid: Grid) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from benchmarks.figures.publishing import Publishing, today, versions
+from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.networks.joined import Joined, labels_of
 from benchmarks.peers import make_engines
@@ -19,13 +19,11 @@ def results_table(rows: Sequence[Joined], publishing: Publishing) -> ResultTable
         publishing: Where the table goes.
     """
     first, labels = rows[0].results[0], labels_of(rows)
-    return ResultTable(
+    return publishing.table(
         name=f"networks-{first.threads}-threads-{first.minutes:g}-minutes",
         question="networks",
         title=f"Networks, {first.minutes:g} minutes of tuning, {_threads(first.threads)}",
-        date=today(),
-        command=publishing.command,
-        versions=versions(make_engines.REQUIREMENTS),
+        requirements=make_engines.REQUIREMENTS,
         threads=first.threads,
         seeds=tuple(sorted({result.seed for row in rows for result in row.results})),
         interleaving="All engines in turns, on the same pinned cores",
@@ -40,7 +38,6 @@ def results_table(rows: Sequence[Joined], publishing: Publishing) -> ResultTable
             ResultColumn("minutes", Unit.NUMBER),
         ),
         rows=tuple((row.network, _cells(row, labels)) for row in rows),
-        against=publishing.against,
     )
 
 

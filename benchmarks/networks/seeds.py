@@ -1,4 +1,4 @@
-"""Joins results of several seeds: ``python -m benchmarks networks.seeds RESULT.json ... [--chart FILE]``.
+"""Joins results of several seeds: ``python -m benchmarks networks.seeds RESULT.json ...``.
 
 Every file is what ``python -m benchmarks networks --json`` wrote for one seed, all of them with the same minutes and
 threads on this machine. The table goes to the terminal as Markdown.
@@ -12,7 +12,6 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.figures.charts import write_relative_speeds
 from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.publishing import add_arguments, publishing_of
 from benchmarks.networks.comparison import Result
@@ -51,7 +50,6 @@ def _range(values: Sequence[float], form: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks networks.seeds", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="a file per seed")
-    parser.add_argument("--chart", type=Path, help="write a chart of speeds relative to the fastest")
     add_arguments(parser)
     arguments = parser.parse_args()
     publishing = publishing_of(parser, arguments)
@@ -59,8 +57,6 @@ def main() -> None:
     print(markdown(rows))
     if publishing:
         publishing.add(results_table(rows, publishing), detect_target("llvm-cpu", rows[0].results[0].threads))
-    if arguments.chart:
-        write_relative_speeds(arguments.chart, {row.network: row.seconds for row in rows}, labels_of(rows))
 
 
 if __name__ == "__main__":

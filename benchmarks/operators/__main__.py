@@ -80,8 +80,6 @@ def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting)
         }
         processor = {"processor": setting.target.processor, "compiler": setting.target.compiler}
         results.write_json(arguments.json, rows, chosen | processor)
-    if arguments.chart:
-        results.write_chart(arguments.chart, rows)
     if arguments.markdown:
         results.write_markdown(arguments.markdown, rows)
 
@@ -105,7 +103,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample-again", action="store_true", help="sample anew what an earlier run kept")
     parser.add_argument("--json", type=Path, help="write the results there")
     parser.add_argument("--markdown", type=Path, help="write the tables and notes there")
-    parser.add_argument("--chart", type=Path, help="write a bar chart there, PNG or SVG")
     add_arguments(parser)
     return parser
 

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, today, versions
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
 from benchmarks.figures.result_table import Better, Cell, ResultColumn, ResultTable, Unit, figure
 from benchmarks.folders import MODELS
 from mlir_sched.pipeline import tune
@@ -102,13 +102,10 @@ def results_table(
     results: Mapping[str, Sequence[TuneResult]], arguments: argparse.Namespace, publishing: Publishing
 ) -> ResultTable:
     """Return the gains of some models, each tuned with every seed, as a table of results."""
-    return ResultTable(
+    return publishing.table(
         name=f"gains-{arguments.target}-{arguments.threads}-threads-{arguments.trials}-trials",
         question="gains" if arguments.target == "llvm-cpu" else "devices",
         title=f"Gains on {arguments.target}, {arguments.trials} trials",
-        date=today(),
-        command=publishing.command,
-        versions=versions(),
         threads=arguments.threads,
         seeds=tuple(range(arguments.seeds)),
         interleaving="Tuned and untuned code in turns",
@@ -121,7 +118,6 @@ def results_table(
             ResultColumn("what won"),
         ),
         rows=tuple((name, _cells(of_model)) for name, of_model in results.items()),
-        against=publishing.against,
     )
 
 

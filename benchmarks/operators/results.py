@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from benchmarks.figures.publishing import Publishing, today, versions
+from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.report import labels_of
 from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.figures.rows import CALLS, Column, Row, View
@@ -25,13 +25,11 @@ def results_table(rows: Sequence[Row], setting: Setting, publishing: Publishing)
     tuned = sorted({label for row in rows for label in row.tuning})
     pins = [pin for peer in setting.peers for pin in make_peer.REQUIREMENTS[peer.name]]
     seeds = "least and most of the sessions" if len(setting.seeds) > 1 else "95 % interval of timing"
-    return ResultTable(
+    return publishing.table(
         name=f"operators-{threads}-threads-{setting.trials}-trials",
         question="operators",
         title=f"Operators, {setting.trials} trials, {threads} thread{'' if threads == 1 else 's'}",
-        date=today(),
-        command=publishing.command,
-        versions=versions(pins),
+        requirements=pins,
         threads=threads,
         seeds=setting.seeds,
         interleaving="All frameworks in turns, on the same pinned cores, the others stopped meanwhile",
@@ -45,7 +43,6 @@ def results_table(rows: Sequence[Row], setting: Setting, publishing: Publishing)
             *(ResultColumn(f"tuning, {label}", Unit.SECONDS) for label in tuned),
         ),
         rows=tuple((row.name, _cells(row, labels, tuned)) for row in rows),
-        against=publishing.against,
         notes=tuple(dict.fromkeys(f"{row.name}: {note}" for row in rows for note in row.notes)),
     )
 

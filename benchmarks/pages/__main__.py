@@ -1,14 +1,16 @@
-"""Makes the pages of results, and the parts of documents that follow from code: ``python -m benchmarks pages``.
+"""Makes the pages and pictures of results, and the parts of documents that follow from code.
 
-Pages of results come from ``docs/results/*.json``; made parts stand between comments in README.md and docs
-(``made.py``). Nothing else is changed.
+``python -m benchmarks pages``. Pages and pictures of results come from ``docs/results/*.json``; made parts stand
+between comments in README.md and docs (``made.py``). What is current is not written again.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.figures.charts import Drawing, digest_in, drawing_of, png_of
 from benchmarks.figures.result_file import ResultFileError, load_results
 from benchmarks.figures.result_table import MachineResults
 from benchmarks.pages.machine_page import index_page, machine_page
@@ -17,6 +19,7 @@ from benchmarks.pages.makers import makers_of
 from benchmarks.peers.client import ROOT
 
 RESULTS = ROOT / "docs" / "results"
+PICTURES = ROOT / "docs"
 
 
 def results_by_name(folder: Path = RESULTS) -> dict[str, MachineResults]:
@@ -40,14 +43,32 @@ def made_pages() -> dict[Path, str]:
     return pages
 
 
+def drawings(results: Mapping[str, MachineResults]) -> dict[Path, Drawing]:
+    """Return what every picture has to show.
+
+    Raises:
+        ValueError: Two tables have one picture.
+    """
+    tables = [table for found in results.values() for table in found.tables if table.picture]
+    shown = {PICTURES / table.picture.file: drawing_of(table) for table in tables if table.picture}
+    if len(shown) < len(tables):
+        raise ValueError(f"two tables have one picture among {', '.join(sorted(path.name for path in shown))}")
+    return shown
+
+
 def main() -> None:
     try:
         pages = made_pages()
-    except ResultFileError as error:
+        pictures = drawings(results_by_name())
+    except (ResultFileError, ValueError) as error:
         sys.exit(f"error: {error}")
     for path, text in pages.items():
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
+            print(path.relative_to(ROOT))
+    for path, drawing in pictures.items():
+        if digest_in(path) != drawing.digest:
+            path.write_bytes(png_of(drawing))
             print(path.relative_to(ROOT))
 
 

@@ -47,7 +47,7 @@ def _section(table: ResultTable) -> Iterator[str]:
     if found := list(conclusions(table)):
         yield "\n".join(f"- {line}" for line in found)
     if table.picture:
-        yield f"![{table.title}](../{table.picture})"
+        yield f"![{table.title}](../{table.picture.file})"
     yield "**What speaks against us**"
     yield "\n".join(f"- {line}" for line in table.against)
     if table.notes:

@@ -3,7 +3,7 @@
 Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
 needed and repeated runs print the same results. Without a file, small synthetic spaces are searched.
 
-    python -m benchmarks search_quality benchmarks/data/*.jsonl.gz --seeds 10 --json out.json --png out.png
+    python -m benchmarks search_quality benchmarks/data/*.jsonl.gz --seeds 10 --json out.json
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -19,16 +20,19 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
+from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit, figure
 from mlir_sched import TuneOptions
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
 from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
+from mlir_sched.targets import detect_target
 
-PANELS_PER_LINE = 3
-WORST_DRAWN = 1.1
-"""Best time / optimum at which the picture ends: searches fall below this value within the first trials."""
+INTERLEAVING = "The strategies search in tables that were measured point by point"
+COURSE = (8, 16, 24, 32, 48, 64, 96, 128, 192)
+"""Trials after which the best is published."""
 SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
 SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
 
@@ -38,7 +42,8 @@ class SearchRun:
     """The course of one search.
 
     Attributes:
-        task, strategy, seed: The task, strategy and seed of the search.
+        task, strategy, seed: The space, strategy and seed of the search.
+        candidates: Candidates of the whole space.
         best_s: Best seconds per call after each trial; infinite while all candidates have failed.
         optimum_s: Seconds per call of the fastest candidate of the table.
     """
@@ -46,6 +51,7 @@ class SearchRun:
     task: str
     strategy: str
     seed: int
+    candidates: int
     best_s: tuple[float, ...]
     optimum_s: float
 
@@ -82,7 +88,7 @@ def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, 
         strategy.observe(results)
         for result in results:
             best_s.append(min(result.seconds or math.inf, best_s[-1] if best_s else math.inf))
-    return SearchRun(space.task, strategy_name, seed, tuple(best_s), space.best_s)
+    return SearchRun(space.task, strategy_name, seed, len(space.points), tuple(best_s), space.best_s)
 
 
 def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
@@ -94,9 +100,14 @@ def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
     return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)
 
 
+def measured_space(path: Path) -> MeasuredSpace:
+    """Return the space of a file, under the file's name."""
+    return MeasuredSpace(path.name.partition(".")[0], read_measured(path).points)
+
+
 def search_all(source: Path | tuple[int, int, int], seeds: int, trials: int, round_size: int) -> list[SearchRun]:
     """Return the searches of every strategy and seed over one table."""
-    space = read_measured(source) if isinstance(source, Path) else synthetic_space(source)
+    space = measured_space(source) if isinstance(source, Path) else synthetic_space(source)
     pairs = product(STRATEGIES, range(seeds))
     return [search(space, name, seed, trials=trials, round_size=round_size) for name, seed in pairs]
 
@@ -121,33 +132,64 @@ def _spread(values: Sequence[float], form: str) -> str:
     return f"{middle:{form}} [{ordered[0]:{form}} {ordered[-1]:{form}}]"
 
 
-def draw(runs: Sequence[SearchRun], path: Path) -> None:
-    """Write a picture, one panel per task: the seeds' median of best time / optimum over trials, with quartiles."""
-    from matplotlib.figure import Figure
+def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publishing) -> Iterator[ResultTable]:
+    """Yield two tables of results: the trials that each strategy needs per space, and what each finds in between."""
+    seeds = tuple(sorted({run.seed for run in runs}))
+    trials = max(len(run.best_s) for run in runs)
+    marks = [mark for mark in COURSE if mark <= trials]
+    yield publishing.table(
+        name="search-quality",
+        question="search",
+        title=f"Trials until a candidate within {100 * within:.3g} % of the best is found",
+        threads=1,
+        seeds=seeds,
+        interleaving=INTERLEAVING,
+        spread=f"least and most of {len(seeds)} seeds; `inf` is more than {trials}",
+        rows_are="space",
+        columns=[ResultColumn("candidates", Unit.COUNT), *map(ResultColumn, STRATEGIES)],
+        rows=[
+            (task, [Figure(of_task[0].candidates), *_hits(of_task, within)]) for task, of_task in _by_task(runs).items()
+        ],
+    )
+    yield publishing.table(
+        name="search-courses",
+        question="search",
+        title="What a search is behind the best of the space, after so many trials",
+        threads=1,
+        seeds=seeds,
+        interleaving=INTERLEAVING,
+        spread=f"least and most of {len(seeds)} seeds",
+        rows_are="strategy",
+        columns=[ResultColumn(f"{mark} trials", Unit.SHARE) for mark in marks],
+        rows=[(name, [_course(runs, name, mark, seeds) for mark in marks]) for name in STRATEGIES],
+        notes=("Best time so far over the best of the space, less 1: geometric means over the spaces.",),
+    )
 
-    tasks = list(dict.fromkeys(run.task for run in runs))
-    columns = min(len(tasks), PANELS_PER_LINE)
-    lines = math.ceil(len(tasks) / columns)
-    figure = Figure(figsize=(4 * columns, 3 * lines), dpi=120, layout="constrained")
-    panels = figure.subplots(lines, columns, squeeze=False).flatten()
-    for axes in panels[len(tasks) :]:
-        axes.set_visible(False)
-    for axes, task in zip(panels, tasks, strict=False):
-        for name in STRATEGIES:
-            own = [run for run in runs if (run.task, run.strategy) == (task, name)]
-            length = max(len(run.best_s) for run in own)
-            curves = np.array([[run.slowdown_at(trial) for trial in range(1, length + 1)] for run in own])
-            low, middle, high = np.percentile(curves, (25, 50, 75), axis=0, method="nearest")
-            axes.plot(range(1, length + 1), middle, label=name)
-            axes.fill_between(range(1, length + 1), low, high, alpha=0.2)
-        axes.set_title(task.split("_dispatch_0_")[-1], fontsize="small")
-        axes.set(xlabel="trials", ylabel="best time / optimum", ylim=(1.0, WORST_DRAWN))
-    panels[0].legend(fontsize="small")
-    figure.savefig(path)
+
+def _by_task(runs: Sequence[SearchRun]) -> dict[str, list[SearchRun]]:
+    return {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
+
+
+def _hits(runs: Sequence[SearchRun], within: float) -> Iterator[str]:
+    for name in STRATEGIES:
+        low, *_, high = hits = sorted(run.trials_to_reach(within) for run in runs if run.strategy == name)
+        yield f"{hits[len(hits) // 2]:.0f} ({low:.0f} to {high:.0f})"
+
+
+def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int]) -> Figure | None:
+    """Return a strategy's mean over the spaces after some trials; None where some search has no valid candidate yet."""
+    of_seeds = [[run.slowdown_at(mark) for run in runs if (run.strategy, run.seed) == (name, seed)] for seed in seeds]
+    means = [math.exp(sum(map(math.log, found)) / len(found)) for found in of_seeds]
+    behind = [mean - 1 for mean in means]
+    return figure(statistics.median(behind), min(behind), max(behind)) if max(behind) < math.inf else None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks search_quality",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
@@ -155,8 +197,9 @@ def main() -> None:
     parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--png", type=Path)
+    add_arguments(parser)
     args = parser.parse_args()
+    publishing = publishing_of(parser, args)
     sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
     with ProcessPoolExecutor(args.jobs) as pool:
         futures = [pool.submit(search_all, source, args.seeds, args.trials, args.round_size) for source in sources]
@@ -164,8 +207,9 @@ def main() -> None:
     print(table(runs, args.within))
     if args.json:
         args.json.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
-    if args.png:
-        draw(runs, args.png)
+    if publishing:
+        for each in results_tables(runs, args.within, publishing):
+            publishing.add(each, detect_target("llvm-cpu", 1))
 
 
 if __name__ == "__main__":

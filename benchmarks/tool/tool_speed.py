@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, today, versions
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
 from benchmarks.figures.result_table import ResultColumn, ResultTable
 from benchmarks.folders import MODELS
 from benchmarks.tool.growth import long_search, start_with_records
@@ -105,13 +105,10 @@ def lines(target: Target, folder: Path, arguments: argparse.Namespace) -> Iterat
 
 def results_table(found: Sequence[Line], publishing: Publishing) -> ResultTable:
     """Return the figures as a table of results."""
-    return ResultTable(
+    return publishing.table(
         name="tool-speed",
         question="tool",
         title="The speed of the tool",
-        date=today(),
-        command=publishing.command,
-        versions=versions(),
         threads=1,
         seeds=(0,),
         interleaving="Nothing is compared",
@@ -119,7 +116,6 @@ def results_table(found: Sequence[Line], publishing: Publishing) -> ResultTable:
         rows_are="what",
         columns=(ResultColumn("figure"),),
         rows=tuple((what, (text,)) for what, text in found),
-        against=publishing.against,
     )
 
 

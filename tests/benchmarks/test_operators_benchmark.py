@@ -365,7 +365,7 @@ def test_a_run_without_other_frameworks(
 ) -> None:
     (tmp_path / "tiny.mlir").write_text(TINY)
     options = ["--trials", "2", "--seeds", "1", "--rounds", "3", "--sample-s", "0.001", "--peers-folder", str(tmp_path)]
-    files = ["--json", str(tmp_path / "all.json"), "--chart", str(tmp_path / "chart.png")]
+    files = ["--json", str(tmp_path / "all.json")]
     monkeypatch.setattr(sys, "argv", ["operators", str(tmp_path / "tiny.mlir"), *options, *files])
     operators_main.main()
     (found,) = json.loads((tmp_path / "all.json").read_text())["rows"]
@@ -378,7 +378,6 @@ def test_a_run_without_other_frameworks(
     printed = capsys.readouterr().out
     assert "one seed: " in printed
     assert "tvm: no equivalent is known" in printed
-    assert (tmp_path / "chart.png").stat().st_size > 1000
 
 
 @pytest.mark.landing

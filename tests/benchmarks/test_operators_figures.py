@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.report import grids_of, means_of, notes_of, tuning_means_of, views_of
 from benchmarks.figures.result_table import Unit
-from benchmarks.figures.results import print_results, write_chart, write_json, write_markdown
+from benchmarks.figures.results import print_results, write_json, write_markdown
 from benchmarks.figures.roofline import Level, Roofline, highest, levels_of
 from benchmarks.figures.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
 from benchmarks.figures.sampling import Samples, TimedWay, Unresolved, kernel_time, ratio
@@ -224,8 +224,6 @@ def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
     notes = notes_of(rows)
     assert "tvm: not installed" in notes
     assert "torch: no equivalent is known (B)" in notes
-    write_chart(tmp_path / "chart.png", rows)
-    assert (tmp_path / "chart.png").stat().st_size > 1000
     write_markdown(tmp_path / "all.md", rows)
     lines = (tmp_path / "all.md").read_text().splitlines()
     assert lines[0] == "### Whole calls"

@@ -32,11 +32,10 @@ def run(*arguments: object) -> str:
 
 def test_repeated_runs_print_and_write_the_same(table: Path, tmp_path: Path) -> None:
     options = ("--seeds", 2, "--trials", 32)
-    first = run(table, *options, "--json", tmp_path / "1.json", "--png", tmp_path / "1.png")
+    first = run(table, *options, "--json", tmp_path / "1.json")
     second = run(table, *options, "--json", tmp_path / "2.json")
     assert first == second
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
-    assert (tmp_path / "1.png").stat().st_size > 1000
     runs = json.loads((tmp_path / "1.json").read_text())
     assert len(runs) == 6
     assert all(run["best_s"] == sorted(run["best_s"], reverse=True) for run in runs)

@@ -59,8 +59,6 @@ def main() -> None:
     console.print(report.table_of(found))
     for note in report.notes_of(found, [module.name for module in whole.modules]):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
-    if arguments.chart:
-        report.write_chart(arguments.chart, found)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +70,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--round-size", type=int, default=TuneOptions.round_size, help="candidates per round")
     parser.add_argument("--store", type=Path, help="keep the measurements there, for a run that goes on")
     parser.add_argument("--json", type=Path, help="write the results there; rows already there are not run again")
-    parser.add_argument("--chart", type=Path, help="write a chart there, PNG or SVG")
     return parser
 
 

@@ -1,23 +1,19 @@
-"""The results as a table, as JSON, and as a chart of speed against space."""
+"""The results as a table and as JSON."""
 
 from __future__ import annotations
 
 import json
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from rich.table import Table
 
 from benchmarks.search.composition.rows import Row, gain_of, gains_beyond_noise, winning_modules
 from mlir_sched.text import seconds
 
 VERSION = 1
-PANELS_PER_LINE = 5
 
 
 def table_of(rows: Sequence[Row]) -> Table:
@@ -78,26 +74,3 @@ def read_json(path: Path, setting: Mapping[str, Any]) -> list[Row]:
     if data["version"] != VERSION or data["setting"] != dict(setting):
         return []
     return [Row.from_json(row) for row in data["rows"]]
-
-
-def write_chart(path: Path, rows: Sequence[Row]) -> None:
-    """Write a chart: each program's speed-up over the untuned code as the space grows, with the range of the seeds."""
-    lines = math.ceil(len(rows) / PANELS_PER_LINE)
-    columns = min(len(rows), PANELS_PER_LINE)
-    figure = Figure(figsize=(2.6 * columns, 2.8 * lines), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(lines, columns, squeeze=False).flatten()
-    for axes in panels[len(rows) :]:
-        axes.set_visible(False)
-    for axes, row in zip(panels, rows, strict=False):
-        spaces = list(row.best)
-        middle, low, high = zip(*(row.speedup(space) for space in spaces), strict=True)
-        below = [m - least for m, least in zip(middle, low, strict=True)]
-        above = [most - m for m, most in zip(middle, high, strict=True)]
-        axes.errorbar(range(len(spaces)), middle, yerr=(below, above), marker="o", markersize=3, capsize=2)
-        axes.axhline(1.0, color="gray", linewidth=0.6)
-        axes.set_title(row.name, fontsize="small")
-        axes.set_xticks(range(len(spaces)), [f"+ {space}" for space in spaces], rotation=60, ha="right", fontsize=6)
-        axes.set_ylim(bottom=0.0)
-    figure.supylabel("untuned time / best time", fontsize="small")
-    figure.savefig(path)

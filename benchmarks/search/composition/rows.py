@@ -1,4 +1,4 @@
-"""The figures of a program, as data that table, JSON and chart share."""
+"""The figures of a program, as data that table and JSON share."""
 
 from __future__ import annotations
 
