@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.devices.device_check.programs import path_of
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
+from benchmarks.figures.result_table import Cell, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.folders import DATA
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
@@ -56,6 +58,11 @@ class Ranking:
     estimated_s: Sequence[float]
 
     @property
+    def refused(self) -> int:
+        """Candidates without an estimate."""
+        return len(self.measured_s) - int(np.isfinite(self.estimated_s).sum())
+
+    @property
     def correlation(self) -> float:
         """Spearman's rank correlation of the candidates that have an estimate."""
         known = np.isfinite(self.estimated_s)
@@ -74,7 +81,7 @@ class Ranking:
         cells = (
             self.program,
             len(self.measured_s),
-            len(self.measured_s) - int(np.isfinite(self.estimated_s).sum()),
+            self.refused,
             f"{seconds(min(self.measured_s))} to {seconds(max(self.measured_s))}",
             f"{self.correlation:.2f}",
             f"{self.excess(1):.2f}",
@@ -98,6 +105,39 @@ def ranking_of(file: Path, target: Target) -> Ranking:
     timings = [outcomes[index].timing for index in range(len(measured))]
     estimated_s = [timing.median_s if timing is not None else np.inf for timing in timings]
     return Ranking(program, [seconds for _, seconds in measured], estimated_s)
+
+
+def results_table(found: Sequence[Ranking], publishing: Publishing) -> ResultTable:
+    """Return a table of results with a row per program."""
+    return publishing.table(
+        name="time-model",
+        question="devices",
+        title="The model of time against measured times",
+        threads=0,
+        seeds=[],
+        interleaving="Nothing is measured again",
+        spread="least and largest measured time",
+        rows_are="program",
+        columns=[
+            ResultColumn("candidates", Unit.COUNT),
+            ResultColumn("refused", Unit.COUNT),
+            ResultColumn("measured", Unit.SECONDS),
+            ResultColumn(_LAST[0], Unit.NUMBER),
+            *(ResultColumn(title, Unit.RATIO) for title in _LAST[1:]),
+        ],
+        rows=[(each.program, _cells(each)) for each in found],
+    )
+
+
+def _cells(ranking: Ranking) -> tuple[Cell, ...]:
+    return (
+        Figure(len(ranking.measured_s)),
+        Figure(ranking.refused),
+        Figure(None, min(ranking.measured_s), max(ranking.measured_s)),
+        figure(ranking.correlation),
+        figure(ranking.excess(1)),
+        figure(ranking.excess(FAVOURITES)),
+    )
 
 
 def collect(folder: Path, target: Target) -> Path:
@@ -135,7 +175,9 @@ def collect(folder: Path, target: Target) -> Path:
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     try:
         target = absent_target(arguments.target)
         if arguments.collect:
@@ -148,6 +190,8 @@ def main() -> None:
     print(f"estimates: {target.processor}\n\n| {' | '.join(TITLES)} |\n{'|---' * len(TITLES)}|")
     for ranking in found:
         print(ranking.row)
+    if publishing:
+        publishing.add(results_table(found, publishing), target)
 
 
 def _task_named(name: str, path: Path, target: Target) -> Task:
@@ -167,6 +211,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--target", default="cuda:sm_90", help="the device of the estimates, as for --check-only")
     parser.add_argument("--collect", nargs="+", type=Path, metavar="FOLDER", help="write the files of tuned folders")
+    add_arguments(parser)
     return parser
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures.result_file import ResultFileError, add_table, load_results
-from benchmarks.figures.result_table import Cell, Machine, ResultColumn, ResultTable
+from benchmarks.figures.result_table import Cell, Figure, Machine, ResultColumn, ResultTable, figure
 from mlir_sched import __version__
+from mlir_sched.outcome import Timing
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.processor import CPU_FEATURES, flag_values
 from mlir_sched.targets.target import Target
@@ -103,6 +104,11 @@ def publishing_of(parser: argparse.ArgumentParser, arguments: argparse.Namespace
     add_arguments(own)
     _, measured = own.parse_known_args()
     return Publishing(arguments.results, tuple(arguments.against), f"{parser.prog} {shlex.join(measured)}".strip())
+
+
+def gain(timing: Timing, note: str = "") -> Figure:
+    """Return a speed-up over the untuned code with its 95 % interval."""
+    return figure(timing.ratio, timing.ratio_low, timing.ratio_high, note)
 
 
 def this_machine(target: Target) -> Machine:

@@ -218,10 +218,14 @@ class MachineResults:
         return {table.name: table for table in self.tables}[name]
 
     def with_table(self, table: ResultTable) -> MachineResults:
-        """Return these results with a table added, or in place of the one with its name, of which the picture stays."""
+        """Return these results with a table added, or in place of the one with its name.
+
+        The picture stays where the new table has its columns.
+        """
         known = {one.name: one for one in self.tables}
         picture = known[table.name].picture if table.name in known else None
-        known[table.name] = replace(table, picture=table.picture or picture)
+        fits = picture is not None and {column.title for column in table.columns} >= set(picture.columns)
+        known[table.name] = replace(table, picture=picture) if fits and table.picture is None else table
         return MachineResults(self.machine, tuple(known.values()))
 
 

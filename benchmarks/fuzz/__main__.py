@@ -1,8 +1,8 @@
-"""Tunes random programs and judges them by NumPy: ``python -m benchmarks fuzz --programs 500 --results fuzz.jsonl``.
+"""Tunes random programs and judges them by NumPy: ``python -m benchmarks fuzz --programs 500``.
 
-Programs whose seeds are in the file of results are not tuned again, so that many programs can be done in several goes.
+Programs whose seeds are in the file of judgements are not tuned again, so that many can be done in several goes.
 Ends with exit code 1 where a program meets an internal error, computes wrong numbers or has no record; its text is kept
-beside the results.
+beside the judgements.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from pathlib import Path
 
 from rich.progress import track
 
-from benchmarks.fuzz.figures import lines
+from benchmarks.figures.publishing import add_arguments, publishing_of
+from benchmarks.fuzz.figures import lines, results_table
 from benchmarks.fuzz.judge import Fate, Judgement
 from benchmarks.fuzz.programs import random_program
+from mlir_sched.targets import detect_target
 
 LIMIT_S = 300.0
 """Seconds after which a program counts as one that hangs; a program takes 10 to 30."""
@@ -27,23 +29,26 @@ LIMIT_S = 300.0
 
 def main() -> int:
     """Judge programs and print what became of them."""
-    arguments = _parser().parse_args()
-    results: Path = arguments.results
-    done = read_results(results)
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing, judgements = publishing_of(parser, arguments), arguments.judgements
+    done = read_judgements(judgements)
     seeds = range(arguments.first, arguments.first + arguments.programs)
-    with results.open("a") as file:
+    with judgements.open("a") as file:
         for seed in track([seed for seed in seeds if seed not in done], "programs"):
             done[seed] = _judged(seed, arguments.trials)
             file.write(json.dumps(asdict(done[seed])) + "\n")
             file.flush()
             if done[seed].fate.is_fault:
-                results.with_name(f"{results.stem}-{seed}.mlir").write_text(random_program(seed).text)
+                judgements.with_name(f"{judgements.stem}-{seed}.mlir").write_text(random_program(seed).text)
     found = [done[seed] for seed in seeds if seed in done]
     print("\n".join(lines(found)))
+    if publishing:
+        publishing.add(results_table(found, publishing), detect_target("llvm-cpu", 1))
     return int(any(each.fate.is_fault for each in found))
 
 
-def read_results(path: Path) -> dict[int, Judgement]:
+def read_judgements(path: Path) -> dict[int, Judgement]:
     """Return the judgements in a file by their seeds; none where there is no file."""
     text = path.read_text() if path.exists() else ""
     rows = [json.loads(line) for line in text.splitlines()]
@@ -69,7 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--programs", type=int, default=20, help="how many programs")
     parser.add_argument("--first", type=int, default=0, help="the first one's seed")
     parser.add_argument("--trials", type=int, default=6, help="candidates per program")
-    parser.add_argument("--results", type=Path, default=Path("fuzz.jsonl"), help="file that results are added to")
+    parser.add_argument("--judgements", type=Path, default=Path("fuzz.jsonl"), help="file that judgements are added to")
+    add_arguments(parser)
     return parser
 
 

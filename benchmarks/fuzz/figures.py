@@ -1,10 +1,12 @@
-"""What became of many programs, in lines."""
+"""What became of many programs, in lines and as a table of results."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit
 from benchmarks.fuzz.judge import Judgement
 
 
@@ -20,6 +22,22 @@ def lines(found: Sequence[Judgement]) -> list[str]:
         f"{trials:5} candidates; failed: {named or 'none'}",
         *(f"seed {each.seed}: {each.fate}: {_last_line(each.detail)}" for each in found if each.fate.is_fault),
     ]
+
+
+def results_table(found: Sequence[Judgement], publishing: Publishing) -> ResultTable:
+    """Return a table of results with a row for everything that became of a program."""
+    return publishing.table(
+        name="random-programs",
+        question="faults",
+        title=f"{len(found)} random programs",
+        threads=1,
+        seeds=[],
+        interleaving="Each program beside NumPy's results",
+        spread="none; counts",
+        rows_are="outcome",
+        columns=[ResultColumn("programs", Unit.COUNT)],
+        rows=[(fate, [Figure(count)]) for fate, count in Counter(each.fate.value for each in found).most_common()],
+    )
 
 
 def _last_line(text: str) -> str:

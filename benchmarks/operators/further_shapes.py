@@ -23,6 +23,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
+from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.figures.rows import CALLS, KERNELS, Against, Row, row_of
 from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
@@ -198,6 +200,48 @@ def table_of(rows: Sequence[Found]) -> Table:
     return table
 
 
+def results_table(rows: Sequence[Found], setting: Setting, publishing: Publishing) -> ResultTable:
+    """Return a table of results with a row per shape."""
+    return publishing.table(
+        name="further-shapes",
+        question="operators",
+        title="Shapes that the design space was not made for",
+        threads=setting.target.cores,
+        seeds=setting.seeds,
+        interleaving="Tuned and untuned code in turns",
+        spread="95 % interval",
+        rows_are="shape",
+        columns=[
+            ResultColumn("time", Unit.SECONDS),
+            ResultColumn("of roofline", Unit.SHARE),
+            ResultColumn("IREE default over mlir-sched", Unit.RATIO),
+            ResultColumn("fastest IREE variant over mlir-sched", Unit.RATIO, Better.ABOVE),
+            ResultColumn("failed"),
+            ResultColumn("tuning", Unit.SECONDS),
+            ResultColumn("emitted"),
+            ResultColumn("verdict"),
+        ],
+        rows=[(row.name, _cells(row)) for row in rows],
+    )
+
+
+def _cells(row: Found) -> tuple[Cell, ...]:
+    return (
+        figure(row.seconds),
+        figure(row.of_roofline),
+        _ratio(row.default),
+        _ratio(row.best, row.best_name),
+        f"{row.failed} of {row.tried}",
+        figure(row.tuning_s),
+        row.how,
+        row.verdict or ("missed gain" if row.missed else None),
+    )
+
+
+def _ratio(against: Against | None, note: str = "") -> Figure | None:
+    return None if against is None else figure(against.ratio, against.low, against.high, note)
+
+
 def notes_of(rows: Sequence[Found]) -> list[str]:
     """Return notes on what went wrong or was not tuned, and the totals."""
     notes = [f"{row.name}: {row.problem}" for row in rows if row.problem]
@@ -224,7 +268,9 @@ def read_json(path: Path, setting: Mapping[str, Any]) -> list[Found]:
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     console = Console(width=None if sys.stdout.isatty() else 200)
     unknown = sorted(set(arguments.only) - {shape.name for shape in SHAPES})
     if unknown:
@@ -256,6 +302,8 @@ def main() -> None:
     console.print(table_of(found))
     for note in notes_of(found):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
+    if publishing:
+        publishing.add(results_table(found, setting, publishing), target)
     sys.exit(int(any(row.verdict for row in found)))
 
 
@@ -268,6 +316,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=20, help="samples per timed way")
     parser.add_argument("--json", type=Path, help="write the results there; shapes already there are not run again")
     parser.add_argument("--store", type=Path, help="keep a folder per shape there, for a run that goes on")
+    add_arguments(parser)
     return parser
 
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.figures.publishing import Publishing, add_arguments, gain, publishing_of
+from benchmarks.figures.result_table import Cell, ResultColumn, ResultTable, Unit, figure
 from mlir_sched.pipeline import tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
@@ -55,21 +58,62 @@ def described(result: TuneResult) -> str:
     return f"{speedup(result.program.tuned)} [{how}; {failed} failed]"
 
 
+def results_table(found: Mapping[str, tuple[TuneResult, TuneResult]], seed: int, publishing: Publishing) -> ResultTable:
+    """Return a table of results.
+
+    Args:
+        found: By name of the multiplication, the results without the module and with it.
+        seed: Seed of the searches.
+        publishing: Where the table goes.
+    """
+    return publishing.table(
+        name="narrow-types",
+        question="gains",
+        title="Dot-product instructions on bf16 and i8",
+        threads=1,
+        seeds=[seed],
+        interleaving="Tuned and untuned code in turns",
+        spread="95 % interval of the median",
+        rows_are="matmul",
+        columns=[
+            ResultColumn("untuned", Unit.SECONDS),
+            ResultColumn("best IREE variant", Unit.RATIO),
+            ResultColumn("without `dot_product`", Unit.RATIO),
+            ResultColumn("with it", Unit.RATIO),
+        ],
+        rows=[(name, _cells(*results)) for name, results in found.items()],
+    )
+
+
+def _cells(without: TuneResult, with_module: TuneResult) -> tuple[Cell, ...]:
+    variants = with_module.program.variants
+    best = max(variants, key=lambda name: variants[name], default="")
+    return (
+        figure(with_module.program.untuned.median_s),
+        figure(variants[best], note=best) if best else None,
+        *(gain(result.program.tuned, result.program.variant) for result in (without, with_module)),
+    )
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks hardware_specific", description=__doc__)
     parser.add_argument("types", nargs="*", help=f"of {', '.join(RESULTS)}; all by default")
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
+    add_arguments(parser)
     arguments = parser.parse_args()
+    publishing, found = publishing_of(parser, arguments), dict[str, tuple[TuneResult, TuneResult]]()
     unknown = sorted(set(arguments.types) - set(RESULTS))
     if unknown:
         parser.error(f"unknown type {unknown[0]}; known types: {', '.join(RESULTS)}")
-    space = Space.default(detect_target("llvm-cpu", 1))
+    target = detect_target("llvm-cpu", 1)
+    space = Space.default(target)
     for kind in arguments.types or RESULTS:
         for shape in SHAPES:
             program = matmul(*shape, kind)
             without = tuned(program, space.remove("dot_product"), arguments.trials, arguments.seed)
             with_module = tuned(program, space, arguments.trials, arguments.seed)
+            found[f"{kind} {'x'.join(map(str, shape))}"] = without, with_module
             variants = ", ".join(f"{name} {ratio:.2f}" for name, ratio in with_module.program.variants.items())
             scripts = ", ".join(f"{d.speedup:.2f} {d.sketch}" for d in without.dispatches if d.sketch)
             print(
@@ -79,6 +123,8 @@ def main() -> None:
                 f"  with:    {described(with_module)}",
                 flush=True,
             )
+    if publishing:
+        publishing.add(results_table(found, arguments.seed, publishing), target)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
+from benchmarks.figures.result_table import Cell, Figure, ResultColumn, ResultTable, Unit
 from benchmarks.operators.table import OPERATORS, operator_named
 from benchmarks.search.enumeration import Size, size_of
 from mlir_sched.compiler import CompilerPool
@@ -178,6 +180,38 @@ def table_of(audits: Sequence[SketchAudit]) -> Table:
     return table
 
 
+def results_table(audits: Sequence[SketchAudit], arguments: argparse.Namespace, publishing: Publishing) -> ResultTable:
+    """Return a table of results with a row per sketch."""
+    return publishing.table(
+        name="space-audit",
+        question="search",
+        title="How large the spaces are, and how many candidates are right",
+        threads=arguments.threads,
+        seeds=[arguments.seed],
+        interleaving="Nothing is timed",
+        spread="none; traces with the standard error of Knuth's estimate where they are too many to count",
+        rows_are="dispatch and sketch",
+        columns=[
+            ResultColumn("legal traces"),
+            ResultColumn("legal draws", Unit.SHARE),
+            ResultColumn("compile and are right"),
+            ResultColumn("distinct code", Unit.COUNT),
+            ResultColumn("failures"),
+        ],
+        rows=[(f"{audit.program}: {audit.task}, {audit.sketch}", _cells(audit)) for audit in audits],
+    )
+
+
+def _cells(audit: SketchAudit) -> tuple[Cell, ...]:
+    return (
+        str(audit.size),
+        Figure(audit.legal / audit.attempts),
+        f"{audit.sampled - audit.failed} of {audit.sampled}",
+        Figure(audit.binaries),
+        ", ".join(f"{kind} {count}" for kind, count in audit.failures.items()),
+    )
+
+
 def notes_of(audits: Sequence[SketchAudit]) -> list[str]:
     """Return the first message of every class of failure, and the dispatches with too many failing candidates."""
     notes = [f"{a.task} {a.sketch}: {kind}: {text}" for a in audits for kind, text in a.messages.items()]
@@ -194,7 +228,9 @@ def write_json(path: Path, audits: Sequence[SketchAudit], setting: Mapping[str, 
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     console = Console(width=None if sys.stdout.isatty() else 200)
     audits: list[SketchAudit] = []
     untunable: list[str] = []
@@ -213,12 +249,14 @@ def main() -> None:
                     counts = (arguments.attempts, arguments.samples)
                     audits += audit_task(path.stem, task, target, pool, runner, counts, arguments.seed)
                 if arguments.json:
-                    write_json(arguments.json, audits, {**vars(arguments), "json": None})
+                    write_json(arguments.json, audits, {**vars(arguments), "json": None, "results": None})
     except UserError as error:
         sys.exit(f"error: {error}")
     console.print(table_of(audits))
     for note in (*untunable, *notes_of(audits)):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
+    if publishing:
+        publishing.add(results_table(audits, arguments, publishing), target)
     sys.exit(int(any(share > MOST_FAILING for share in failing_share(audits).values())))
 
 
@@ -231,6 +269,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the results there")
+    add_arguments(parser)
     return parser
 
 

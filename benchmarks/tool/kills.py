@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,10 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
+from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit, figure
 from mlir_sched.outcome import Verdict
+from mlir_sched.targets import detect_target
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 
 SHORTEST_S = 3.0
@@ -147,7 +151,9 @@ def stored_twice(folder: Path) -> list[str]:
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     log, rng, kills = arguments.folder.with_suffix(".log"), random.Random(arguments.seed), list[Kill]()
     start, process = time.monotonic(), begin(arguments, log)
@@ -166,6 +172,9 @@ def main() -> None:
     if result:
         ratio = result["program"]["tuned"]["ratio"]
         print(f"ended after {(time.monotonic() - start) / 60:.1f} min and {len(kills)} kills: {ratio:.2f}x as fast")
+        if publishing:
+            table = results_table(kills, result, arguments, publishing)
+            publishing.add(table, detect_target("llvm-cpu", result["threads"]))
     for problem in (*(text for each in kills for text in each.problems), *problems):
         print(f"problem: {problem}")
     sys.exit(int(bool(problems) or any(each.problems for each in kills)))
@@ -179,6 +188,35 @@ def table_of(kills: list[Kill]) -> Table:
             str(number), f"{each.after_s:.1f} s", str(each.records), each.said[:90], "; ".join(each.problems) or "none"
         )
     return table
+
+
+def results_table(
+    kills: Sequence[Kill], result: Mapping[str, Any], arguments: argparse.Namespace, publishing: Publishing
+) -> ResultTable:
+    """Return a table of results with a row for the run; ``result`` is what its last process printed."""
+    tuned = result["program"]["tuned"]
+    problems = sum(len(each.problems) for each in kills)
+    return publishing.table(
+        name="kills",
+        question="faults",
+        title="A run that is killed",
+        threads=result["threads"],
+        seeds=[arguments.seed],
+        interleaving="Tuned and untuned code in turns",
+        spread="95 % interval of the median",
+        rows_are="model",
+        columns=[
+            ResultColumn("kills", Unit.COUNT),
+            ResultColumn("problems", Unit.COUNT),
+            ResultColumn("speed-up at the end", Unit.RATIO),
+        ],
+        rows=[
+            (
+                arguments.model.stem,
+                [Figure(len(kills)), Figure(problems), figure(tuned["ratio"], tuned["ratio_low"], tuned["ratio_high"])],
+            )
+        ],
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -196,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
         help="most seconds that a process lives; a resumed one compiles the variants anew",
     )
     parser.add_argument("--seed", type=int, default=0)
+    add_arguments(parser)
     return parser
 
 

@@ -13,18 +13,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures.publishing import Publishing, add_arguments, gain, publishing_of
+from benchmarks.figures.result_table import Cell, ResultColumn, ResultTable, Unit, figure
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.outcome import Timing
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
-from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner import Runner, RunnerOptions, RunResult
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
@@ -123,7 +125,9 @@ def holds(timing: Timing | None, stated: Mapping[str, float]) -> bool:
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     tuned, model = read_tuned_folder(arguments.tuned), arguments.model.resolve()
     stated, weights = tuned.summary["program"]["tuned"], parameter_files(arguments.parameters)
     target = detect_target("llvm-cpu", arguments.threads)
@@ -142,8 +146,36 @@ def main() -> None:
         table.add_row(name, f"{route.seconds:.1f} s", speedup(result.timing), numbers)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     low, median, high = (stated[name] for name in ("ratio_low", "ratio", "ratio_high"))
+    if publishing:
+        publishing.add(results_table(model.stem, routes, results, arguments.threads, publishing), target)
     print(f"stated by the folder: {median:.2f}x ({low:.2f} to {high:.2f})")
     sys.exit(int(not all(result.valid and holds(result.valid, stated) for result in results)))
+
+
+def results_table(
+    model: str, routes: Mapping[str, Route], results: Sequence[RunResult], threads: int, publishing: Publishing
+) -> ResultTable:
+    """Return a table of results with a row per route."""
+    return publishing.table(
+        name="routes",
+        question="networks",
+        title=f"Every route from the folder of {model} to a program",
+        threads=threads,
+        seeds=[],
+        interleaving="Programs from fresh processes in turns with plain `iree-compile`'s",
+        spread="95 % interval of the median",
+        rows_are="route",
+        columns=[ResultColumn("took", Unit.SECONDS), ResultColumn("speed-up", Unit.RATIO), ResultColumn("numbers")],
+        rows=[
+            (name, [figure(route.seconds), *_cells(result)])
+            for (name, route), result in zip(routes.items(), results, strict=True)
+        ],
+    )
+
+
+def _cells(result: RunResult) -> tuple[Cell, ...]:
+    numbers = result.why_not_valid or result.verdict.value
+    return None if result.timing is None else gain(result.timing), numbers
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -152,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("tuned", type=Path, help="what tune wrote")
     parser.add_argument("--parameters", action="append", default=[], metavar="SCOPE=FILE")
     parser.add_argument("--threads", type=int, default=1, help="as the folder was tuned for")
+    add_arguments(parser)
     return parser
 
 

@@ -138,7 +138,7 @@ def test_programs_that_were_judged_are_not_judged_again(
 
     monkeypatch.setattr(command, "_judged", made_up)
     for programs, code in ((2, 1), (3, 1), (1, 0)):
-        arguments = ["fuzz", "--programs", str(programs), "--results", str(tmp_path / "found.jsonl")]
+        arguments = ["fuzz", "--programs", str(programs), "--judgements", str(tmp_path / "found.jsonl")]
         monkeypatch.setattr(sys, "argv", arguments)
         assert command.main() == code
     assert judged == [0, 1, 2]

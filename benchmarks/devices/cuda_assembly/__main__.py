@@ -17,8 +17,10 @@ from pathlib import Path
 
 from benchmarks.devices.cuda_assembly.candidates import Draws, Program, compiled, draw, program_of
 from benchmarks.devices.cuda_assembly.records import UNTUNED, append_entries, read_entries
-from benchmarks.devices.cuda_assembly.tables import model_table, module_table
-from benchmarks.folders import MODELS
+from benchmarks.devices.cuda_assembly.tables import MODELS, MODULES, model_rows, module_rows, results_tables
+from benchmarks.figures.markdown import markdown_table
+from benchmarks.figures.publishing import add_arguments, publishing_of
+from benchmarks.folders import MODELS as PROGRAMS
 from mlir_sched.errors import UserError
 from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
@@ -51,11 +53,13 @@ def complete(
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     try:
         targets = [absent_target(name) for name in arguments.target]
         _require_alike(targets)
-        models = arguments.models or [MODELS / f"{name}.mlir" for name in NAMES]
+        models = arguments.models or [PROGRAMS / f"{name}.mlir" for name in NAMES]
         space = Space.default(targets[0])
         programs = [found for model in models if (found := program_of(model, space, targets[0]))]
         drawn = draw(programs, arguments.traces)
@@ -67,7 +71,11 @@ def main() -> None:
     entries = read_entries(arguments.records)
     for target in targets:
         print(f"\n{target.processor}; nothing was run, times are estimates\n")
-        print("\n".join([*module_table(drawn, entries, target), "", *model_table(programs, entries, target)]))
+        of_modules, of_models = [*module_rows(drawn, entries, target)], [*model_rows(programs, entries, target)]
+        print(f"{markdown_table(MODULES, of_modules)}\n\n{markdown_table(MODELS, of_models)}")
+        if publishing:
+            for table in results_tables(of_modules, of_models, target, publishing):
+                publishing.add(table, target)
 
 
 def _require_alike(targets: Sequence[Target]) -> None:
@@ -83,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--traces", type=int, default=500, help="legal draws per sketch, over all models together")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds that a compilation may take")
     parser.add_argument("--target", nargs="+", default=["cuda:sm_80", "cuda:sm_90"])
+    add_arguments(parser)
     return parser
 
 

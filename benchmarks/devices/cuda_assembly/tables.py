@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from benchmarks.devices.cuda_assembly.candidates import Draws, Program
 from benchmarks.devices.cuda_assembly.records import UNTUNED, Entry
+from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.result_table import ResultColumn, ResultTable
 from mlir_sched.gpu_model.estimate import Estimate
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
@@ -24,10 +26,12 @@ class Ranked:
     estimate: Estimate
 
 
-def module_table(drawn: Mapping[str, Sequence[Draws]], entries: Entries, target: Target) -> Iterator[str]:
-    """Yield a line per sketch: draws, legal ones, those that are assembled, spilled ones, and special instructions."""
-    yield "| sketch | models | draws | legal | distinct | assembled | spilled | mma.sync | cp.async | failed |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+MODULES = ("sketch", "models", "draws", "legal", "distinct", "assembled", "spilled", "mma.sync", "cp.async", "failed")
+MODELS = ("model", "code", "time", "limit", "occupancy", "moved", "bytes per operation", "sketch", "rank")
+
+
+def module_rows(drawn: Mapping[str, Sequence[Draws]], entries: Entries, target: Target) -> Iterator[list[str]]:
+    """Yield a row per sketch: draws, legal ones, those that are assembled, spilled ones, and special instructions."""
     for sketch, parts in drawn.items():
         names = [name for part in parts for name in part.names if name in entries]
         found = [entries[name] for name in names]
@@ -40,16 +44,14 @@ def module_table(drawn: Mapping[str, Sequence[Draws]], entries: Entries, target:
         for opcode in ("mma.sync", "cp.async"):
             asked = [entry for entry in good if opcode in entry.asked]
             cells.append(f"{sum(entry.kernel.count(opcode) > 0 for entry in asked)} of {len(asked)}" if asked else "-")
-        yield _line([*cells, ", ".join(f"{kind} {count}" for kind, count in troubles.items()) or "-"])
+        yield [*map(str, cells), ", ".join(f"{kind} {count}" for kind, count in troubles.items()) or "-"]
 
 
-def model_table(programs: Sequence[Program], entries: Entries, target: Target) -> Iterator[str]:
-    """Yield lines per model: the untuned code, the candidate that is ranked first, and the first that is no worse.
+def model_rows(programs: Sequence[Program], entries: Entries, target: Target) -> Iterator[list[str]]:
+    """Yield rows per model: the untuned code, the candidate that is ranked first, and the first that is no worse.
 
     The last one is the fastest by the model of those with at least the untuned code's occupancy and at most its bytes.
     """
-    yield "| model | code | time | limit | occupancy | moved | bytes per operation | sketch | rank |"
-    yield "|---|---|---|---|---|---|---|---|---|"
     for program in programs:
         ranking = ranked(program, entries, target)
         untuned = next((each for each in ranking if each.entry.sketch == UNTUNED), None)
@@ -58,7 +60,36 @@ def model_table(programs: Sequence[Program], entries: Entries, target: Target) -
         for title, chosen in (("untuned", [untuned]), ("first", whole[:1]), ("no worse", better[:1])):
             for each in filter(None, chosen):
                 rank = "-" if each is untuned else f"{whole.index(each) + 1} of {len(whole)}"
-                yield _line([program.name, title, *_cells(program, each), rank])
+                yield [program.name, title, *_cells(program, each), rank]
+
+
+def results_tables(
+    modules: Sequence[Sequence[str]], models: Sequence[Sequence[str]], target: Target, publishing: Publishing
+) -> Iterator[ResultTable]:
+    """Yield the two tables of a target as tables of results."""
+    tables = (
+        ("assembly", "Candidates that are assembled", "none; counts", MODULES, [(row[0], row[1:]) for row in modules]),
+        (
+            "estimates",
+            "What the model likes best",
+            "none; estimates",
+            (f"{MODELS[0]} and {MODELS[1]}", *MODELS[2:]),
+            [(f"{row[0]}: {row[1]}", row[2:]) for row in models],
+        ),
+    )
+    for name, title, spread, (rows_are, *titles), rows in tables:
+        yield publishing.table(
+            name=f"{name}-{target.assembler}",
+            question="devices",
+            title=f"{title}, {target.processor}",
+            threads=0,
+            seeds=[],
+            interleaving="Nothing is timed",
+            spread=spread,
+            rows_are=rows_are,
+            columns=[*map(ResultColumn, titles)],
+            rows=rows,
+        )
 
 
 def ranked(program: Program, entries: Entries, target: Target) -> list[Ranked]:
@@ -84,14 +115,10 @@ def _is_no_worse(each: Estimate, untuned: Estimate) -> bool:
     return each.occupancy >= untuned.occupancy and each.moved_bytes <= untuned.moved_bytes
 
 
-def _cells(program: Program, each: Ranked) -> list[object]:
+def _cells(program: Program, each: Ranked) -> list[str]:
     assert program.task.dispatch is not None
     said, operations = each.estimate, program.task.dispatch.scalar_ops
     moved = f"{said.moved_bytes / 1e6:.1f} MB"
     time = f"{said.seconds * 1e6:.1f} us"
     per_operation = f"{said.moved_bytes / operations:.2g}"
     return [time, said.limit, f"{said.occupancy:.2f}", moved, per_operation, each.entry.sketch]
-
-
-def _line(cells: Sequence[object]) -> str:
-    return f"| {' | '.join(map(str, cells))} |"

@@ -20,6 +20,7 @@ from benchmarks.devices.device_check.candidates import sample_spaces
 from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
 from benchmarks.devices.device_check.report import Report
 from benchmarks.devices.device_check.speeds import Speeds, tune_programs
+from benchmarks.figures.publishing import add_arguments, publishing_of
 from mlir_sched.errors import UserError
 from mlir_sched.targets import detect_target
 
@@ -28,7 +29,9 @@ NUMBERS_SHARE = 1 / 3
 
 
 def main() -> None:
-    start_s, arguments = time.monotonic(), _parser().parse_args()
+    start_s, parser = time.monotonic(), _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     whole_s = 60 * arguments.minutes
     try:
         target = detect_target(arguments.target, arguments.threads)
@@ -54,6 +57,8 @@ def main() -> None:
     report = Report(target, numbers, speeds, time.monotonic() - start_s)
     report.write(arguments.markdown, arguments.json)
     print(report.text)
+    if publishing and speeds.speeds:
+        publishing.add(report.results_table(arguments.seed, publishing), target)
     sys.exit(int(numbers.failed > 0 or len(speeds.speeds) < len(arguments.tune)))
 
 
@@ -70,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tuned folders, with their records, there")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--markdown", type=Path, help="write the tables there")
+    add_arguments(parser)
     return parser
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from benchmarks.devices.device_check.candidates import Numbers
 from benchmarks.devices.device_check.speeds import Speed, Speeds
+from benchmarks.figures.publishing import Publishing, gain
+from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
@@ -56,7 +58,7 @@ class Report:
 
     def _numbers(self) -> Iterator[str]:
         found = self.numbers
-        yield f"{found.sampled - found.failed} of {found.sampled} random candidates compile, run and are right."
+        yield self._right()
         yield ""
         yield "| sketch | programs | right | distinct code | failures |"
         yield "|---|---|---|---|---|"
@@ -74,12 +76,53 @@ class Report:
         if found.missing:
             yield f"- no time was left for the candidates of {', '.join(found.missing)}"
 
+    def _right(self) -> str:
+        sampled = self.numbers.sampled
+        return f"{sampled - self.numbers.failed} of {sampled} random candidates compile, run and are right."
+
     def _speeds(self) -> Iterator[str]:
         yield "| program | IREE | tuned | speed-up | its dispatches | of peak | PyTorch, call | in a row | trials |"
         yield "|---|---|---|---|---|---|---|---|---|"
         yield from map(self._row, self.speeds.speeds)
         yield ""
         yield from (f"- {problem}" for problem in self.speeds.problems)
+
+    def results_table(self, seed: int, publishing: Publishing) -> ResultTable:
+        """Return the tuned programs as a table of results."""
+        return publishing.table(
+            name=f"dispatches-{self.target.name}",
+            question="devices",
+            title=f"Programs on {self.target.name} beside PyTorch",
+            threads=0,
+            seeds=[seed],
+            interleaving="Tuned and untuned code in turns, PyTorch before in a process of its own",
+            spread="95 % interval of the median",
+            rows_are="program",
+            columns=[
+                ResultColumn("IREE", Unit.SECONDS),
+                ResultColumn("tuned", Unit.SECONDS),
+                ResultColumn("speed-up", Unit.RATIO, Better.ABOVE),
+                ResultColumn("its dispatches", Unit.SECONDS),
+                ResultColumn("of peak", Unit.SHARE),
+                ResultColumn("PyTorch, call", Unit.SECONDS),
+                ResultColumn("PyTorch, in a row", Unit.SECONDS),
+                ResultColumn("trials", Unit.COUNT),
+            ],
+            rows=[(speed.name, self._figures(speed)) for speed in self.speeds.speeds],
+            notes=[self._right()],
+        )
+
+    def _figures(self, speed: Speed) -> tuple[Cell, ...]:
+        program, share = speed.result.program, speed.share_of_peak(self.target.gpu_resources)
+        known = (share, speed.torch_call_s, speed.torch_row_s)
+        return (
+            figure(program.untuned.median_s),
+            figure(program.tuned.median_s),
+            gain(program.tuned),
+            figure(speed.dispatches_s),
+            *(None if value is None else figure(value) for value in known),
+            Figure(speed.result.trials),
+        )
 
     def _row(self, speed: Speed) -> str:
         program, share = speed.result.program, speed.share_of_peak(self.target.gpu_resources)

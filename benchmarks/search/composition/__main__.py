@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.figures.publishing import add_arguments, publishing_of
 from benchmarks.operators.table import OPERATORS, operator_named
 from benchmarks.search.composition import report
 from benchmarks.search.composition.search import Setting, compose
@@ -29,7 +30,9 @@ from mlir_sched.transform_scripts.llvm_cpu import LoweringConfig
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     console = Console(width=None if sys.stdout.isatty() else 240)
     try:
         operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
@@ -59,6 +62,8 @@ def main() -> None:
     console.print(report.table_of(found))
     for note in report.notes_of(found, [module.name for module in whole.modules]):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
+    if publishing:
+        publishing.add(report.results_table(found, arguments.threads, arguments.seeds, publishing), target)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--round-size", type=int, default=TuneOptions.round_size, help="candidates per round")
     parser.add_argument("--store", type=Path, help="keep the measurements there, for a run that goes on")
     parser.add_argument("--json", type=Path, help="write the results there; rows already there are not run again")
+    add_arguments(parser)
     return parser
 
 

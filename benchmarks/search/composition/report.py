@@ -10,6 +10,8 @@ from typing import Any
 
 from rich.table import Table
 
+from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.result_table import ResultColumn, ResultTable, Unit, figure
 from benchmarks.search.composition.rows import Row, gain_of, gains_beyond_noise, winning_modules
 from mlir_sched.text import seconds
 
@@ -39,6 +41,27 @@ def _gain(rows: Sequence[Row], space: str) -> str:
         return ""
     mean = statistics.geometric_mean(gain_of(row, space) for row in rows)
     return f"{mean:.2f}\n{sum(gains_beyond_noise(row, space) for row in rows)} of {len(rows)} faster"
+
+
+def results_table(rows: Sequence[Row], threads: int, seeds: int, publishing: Publishing) -> ResultTable:
+    """Return a table of results: the untuned time of every program, and its speed-up in every space."""
+    first, *further = rows[0].best
+    return publishing.table(
+        name="composition",
+        question="search",
+        title="What each part of the design space is worth",
+        threads=threads,
+        seeds=range(seeds),
+        interleaving="The best scripts of all searches in one session, in turns",
+        spread="least and most of the seeds",
+        rows_are="program",
+        columns=[
+            ResultColumn("untuned", Unit.SECONDS),
+            *(ResultColumn(title, Unit.RATIO) for title in (first, *(f"+ {space}" for space in further))),
+        ],
+        rows=[(row.name, [figure(row.untuned_s), *(figure(*row.speedup(s)) for s in row.best)]) for row in rows],
+        notes=("The untuned time over the best time as the space grows.",),
+    )
 
 
 def notes_of(rows: Sequence[Row], modules: Sequence[str]) -> list[str]:
