@@ -24,7 +24,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 
 LAUNCH_S = 3e-6
-"""Seconds that a dispatch takes at least, as the device waits for the next launch (``docs/measurement.md``, "Devices
+"""Seconds that a dispatch takes at least, as the device waits for the next launch (``docs/times.md``, "Devices
 without timestamps")."""
 
 
