@@ -101,7 +101,7 @@ def _milliseconds(interval: Interval) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks networks", description=__doc__)
-    parser.add_argument("networks", nargs="*", help=f"by default {', '.join(NETWORKS)}; or of families.py")
+    parser.add_argument("networks", nargs="*", help=f"by default {', '.join(NETWORKS)}; or of families/")
     parser.add_argument("--minutes", type=float, default=30.0, help="of tuning per network")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tvm", action="store_true", help="also tune with TVM MetaSchedule, for as many minutes")

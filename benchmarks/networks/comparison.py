@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.figures.rows import IREE
 from benchmarks.figures.sampling import Samples, TimedWay, interleave, ratio
+from benchmarks.networks.files import input_paths
 from benchmarks.operators.comparison import IREE_PEERS
 from benchmarks.operators.programs import TUNED, Compiled, tune_once
 from benchmarks.peers.client import PeerProcess, PeerSpec, run_module
@@ -25,6 +26,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tensors.parameters import ParameterFile
 
+Arrays = Sequence[np.ndarray[Any, Any]]
 UNTUNED, OTHER_FLAGS = "IREE", "IREE, best flags"
 """Columns of the untuned programs: plain ``iree-compile``, and the fastest of IREE's other flags."""
 TOLERANCE = 1e-4
@@ -122,21 +124,21 @@ def compare_network(name: str, setting: Setting) -> Result:
     own = {"folder": str(folder), "minutes": setting.minutes, "seed": setting.seed}
     requests = ((setting.engines, own), (IREE_PEERS[IREE], _programs(folder, setting.target)))
     with ExitStack() as stack:
-        timed_ways, results, processes = list[TimedWay](), dict[str, np.ndarray[Any, Any]](), dict[str, PeerProcess]()
+        timed_ways, results, processes = list[TimedWay](), dict[str, Arrays](), dict[str, PeerProcess]()
         others = dict[str, Tuning]()
         for spec, extra in (*requests, *((spec, own) for spec in setting.tuners)):
             process = processes[spec.name] = stack.enter_context(PeerProcess(spec, setting.cores))
             request = {
                 "ask": "prepare",
                 "operator": name,
-                "inputs": [str(folder / "input.npy")],
+                "inputs": [str(path) for path in input_paths(folder)],
                 "output": str(folder / f"result-{spec.name}"),
             }
             reply = process.ask({**request, **extra}, PREPARE_TIMEOUT_S + 60.0 * setting.minutes)
             others |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
             for index, way in enumerate(reply["ways"]):
                 timed_ways.append(TimedWay(spec.name, index, way["label"], way["detail"]))
-                results[f"{way['label']} {way['detail']}".strip()] = np.load(way["output"])
+                results[f"{way['label']} {way['detail']}".strip()] = [np.load(path) for path in way["outputs"]]
         errors = differences(results)
 
         def sample(timed: TimedWay) -> tuple[float, bool]:
@@ -150,20 +152,28 @@ def compare_network(name: str, setting: Setting) -> Result:
     return replace(result, others=others, seed=setting.seed, minutes=setting.minutes, threads=setting.target.cores)
 
 
-def differences(results: dict[str, np.ndarray[Any, Any]]) -> dict[str, float]:
-    """Return the largest difference of every result from the first, relative to the first's largest element.
+def differences(results: Mapping[str, Arrays]) -> dict[str, float]:
+    """Return the largest difference of a result from the first way's, relative to that result's largest, by way.
 
     Raises:
-        WrongResultError: A difference is above :data:`TOLERANCE`, or a result is not finite or of another shape.
+        WrongResultError: A difference is above :data:`TOLERANCE`, or a result is missing, not finite or of another
+            shape.
     """
     reference, *_ = results.values()
-    largest, found = float(np.abs(reference).max()), dict[str, float]()
-    for label, result in results.items():
-        same = result.shape == reference.shape and largest > 0.0
-        found[label] = float(np.abs(result - reference).max()) / largest if same else float("inf")
+    found = dict[str, float]()
+    for label, arrays in results.items():
+        same = len(arrays) == len(reference)
+        off = [_difference(*pair) for pair in zip(arrays, reference, strict=True)] if same else [float("inf")]
+        found[label] = float(np.max(off))
         if not found[label] <= TOLERANCE:
             raise WrongResultError(f"{label}: off by {found[label]:.2g} of the largest result")
     return found
+
+
+def _difference(result: np.ndarray[Any, Any], reference: np.ndarray[Any, Any]) -> float:
+    largest = float(np.abs(reference).max())
+    same = result.shape == reference.shape and largest > 0.0
+    return float(np.abs(result - reference).max()) / largest if same else float("inf")
 
 
 def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dict[str, float]) -> Result:

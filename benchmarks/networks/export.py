@@ -1,7 +1,8 @@
 """Exports a network, in the environment of the engines: ``python -m benchmarks networks.export NAME FOLDER``.
 
-Writes ``input.npy``, ``model.mlir`` and its weights in ``weights.irpa`` (scope ``model``); with ``--inline`` they are
-inside of ``model.mlir``. With ``--onnx``, which engines need, it also writes ``model.onnx``.
+Writes the inputs (``input.npy``, then ``input1.npy`` and so on), ``model.mlir`` and its weights in ``weights.irpa``
+(scope ``model``); with ``--inline`` they are inside of ``model.mlir``. With ``--onnx``, which engines need, it also
+writes ``model.onnx``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.networks.files import input_path
 from benchmarks.networks.networks import network
 
 
@@ -28,16 +30,15 @@ def export(name: str, folder: Path, *, inline: bool = False, onnx: bool = False)
 
     folder.mkdir(parents=True, exist_ok=True)
     if onnx:  # exporting may change a module, so each export has one of its own
-        module, example = network(name)
-        torch.onnx.export(
-            module, (example,), str(folder / "model.onnx"), dynamo=False, opset_version=17, input_names=["x"]
-        )
-    module, example = network(name)
-    np.save(folder / "input.npy", example.numpy())
+        module, examples = network(name)
+        torch.onnx.export(module, examples, str(folder / "model.onnx"), dynamo=False, opset_version=17)
+    module, examples = network(name)
+    for place, example in enumerate(examples):
+        np.save(input_path(folder, place), example.numpy())
     if not inline:
         aot.externalize_module_parameters(module)
         aot.save_module_parameters(folder / "weights.irpa", module)
-    aot.export(module, example).save_mlir(folder / "model.mlir")
+    aot.export(module, *examples).save_mlir(folder / "model.mlir")
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ TOKENS = 128
 """Length of a sequence."""
 
 
-def image(size: int = 224) -> Any:
-    """Return an image, f32 [1, 3, size, size]."""
+def image(size: int = 224, channels: int = 3) -> Any:
+    """Return an image, f32 [1, channels, size, size]."""
     import torch
 
-    return torch.randn(1, 3, size, size)
+    return torch.randn(1, channels, size, size)
 
 
 def tokens() -> Any:
@@ -59,3 +59,25 @@ def with_result(network: Any, result: str, **constants: Any) -> Any:
             return getattr(self.network(example, **taken), result)
 
     return WithResult()
+
+
+def with_statistics(network: Any, *example: Any) -> Any:
+    """Return a network with Kaiming's weights, whose batch norms have the statistics of an example.
+
+    Args:
+        network: The network, which is changed; in training mode afterwards.
+        example: Its inputs. The default weights and statistics let the values of deep networks vanish: their results
+            hardly depend on the input.
+    """
+    import torch
+    from torch import nn
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    for module in network.modules():
+        if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear):
+            nn.init.kaiming_normal_(module.weight)
+        elif isinstance(module, _BatchNorm):
+            module.momentum = 1.0
+    with torch.no_grad():
+        network.train()(*example)
+    return network

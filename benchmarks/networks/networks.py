@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.networks.families import FAMILIES
-from benchmarks.networks.modules import HIDDEN, LOGITS, constant_causal_mask, image, tokens, with_result
+from benchmarks.networks.families import FAMILIES, language
+from benchmarks.networks.modules import LOGITS, image, tokens, with_result
 
 
-def resnet50() -> tuple[Any, Any]:
+def resnet50() -> tuple[Any, ...]:
     """Return ResNet-50 and an image."""
     from transformers import ResNetConfig, ResNetForImageClassification
 
     return with_result(ResNetForImageClassification(ResNetConfig()), LOGITS), image()
 
 
-def changed_resnet50() -> tuple[Any, Any]:
+def changed_resnet50() -> tuple[Any, ...]:
     """Return ResNet-50 with 384 filters in place of 512 in its last 3x3 convolution, and an image.
 
     A model of which one layer was changed: all but two of the distinct dispatches are those of ResNet-50.
@@ -34,60 +34,42 @@ def changed_resnet50() -> tuple[Any, Any]:
     return module, example
 
 
-def mobilenet_v2() -> tuple[Any, Any]:
+def mobilenet_v2() -> tuple[Any, ...]:
     """Return MobileNet-V2 and an image."""
     from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
 
     return with_result(MobileNetV2ForImageClassification(MobileNetV2Config()), LOGITS), image()
 
 
-def bert_base() -> tuple[Any, Any]:
+def bert_base() -> tuple[Any, ...]:
     """Return BERT-base's embeddings and encoder, without a mask, and a sequence."""
-    import torch
-    from transformers import BertConfig, BertModel
-
-    class Encoder(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = BertModel(BertConfig(attn_implementation="eager"))
-
-        def forward(self, tokens: Any) -> Any:
-            hidden = self.model.embeddings(tokens)
-            for layer in self.model.encoder.layer:
-                result = layer(hidden)
-                hidden = result[0] if isinstance(result, tuple) else result
-            return hidden
-
-    return Encoder(), tokens()
+    return language.bert(), tokens()
 
 
-def gpt2() -> tuple[Any, Any]:
+def gpt2() -> tuple[Any, ...]:
     """Return GPT-2 without its output embedding and without a cache, its causal mask a constant, and a sequence."""
-    from transformers import GPT2Config, GPT2Model
-
-    model = GPT2Model(GPT2Config(attn_implementation="eager", use_cache=False))
-    return with_result(model, HIDDEN, attention_mask=constant_causal_mask()), tokens()
+    return language.gpt2(), tokens()
 
 
-NETWORKS: dict[str, Callable[[], tuple[Any, Any]]] = {
+NETWORKS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "mobilenet_v2": mobilenet_v2,
     "resnet50": resnet50,
     "bert_base": bert_base,
     "gpt2": gpt2,
 }
-"""Functions that return (module, example input), by name."""
+"""Functions that return a module and an example of each of its inputs, by name."""
 
-CHANGED: dict[str, Callable[[], tuple[Any, Any]]] = {"changed_resnet50": changed_resnet50}
-"""Functions that return one of the networks with a layer changed, and its example input, by name."""
+CHANGED: dict[str, Callable[[], tuple[Any, ...]]] = {"changed_resnet50": changed_resnet50}
+"""Functions that return one of the networks with a layer changed, and an example of each input, by name."""
 
 
-def network(name: str) -> tuple[Any, Any]:
-    """Return a network, a changed one or one of another family, ready for inference, and an example of its input.
+def network(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """Return a network, a changed one or one of another family, ready for inference, and an example of each input.
 
     They are the same ones in every process.
     """
     import torch
 
     torch.manual_seed(0)
-    module, example = {**NETWORKS, **CHANGED, **FAMILIES}[name]()
-    return module.eval(), example
+    module, *examples = {**NETWORKS, **CHANGED, **FAMILIES}[name]()
+    return module.eval(), tuple(examples)

@@ -184,7 +184,7 @@ class Comparison:
         }
         reply = process.ask({**request, **extra}, self._setting.prepare_timeout_s)
         for index, way in enumerate(reply["ways"]):
-            result = load_result(Path(way["output"]), output)
+            result = load_result(Path(way["outputs"][0]), output)
             reference = result if reference is None else reference
             wrong = difference(reference, result, built)
             if wrong is None:

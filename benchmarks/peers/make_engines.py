@@ -1,6 +1,7 @@
 """Makes the environment of the engines: ``python -m benchmarks make_engines``.
 
-PyTorch, ``transformers`` and iree-turbine export the networks; ONNX Runtime, OpenVINO and PyTorch run them.
+PyTorch, ``torchvision``, ``transformers`` and iree-turbine export the networks; ONNX Runtime, OpenVINO and PyTorch run
+them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from benchmarks.peers.make_peer import FOLDER, TORCH_CPU, install
 ENGINES = PeerSpec("engines", FOLDER / "engines" / "bin" / "python", "benchmarks.peers.peer_engines")
 REQUIREMENTS = (
     "torch==2.13.0+cpu",
+    "torchvision==0.28.0+cpu",
     "transformers==5.23.0",
     "iree-turbine==3.9.0",
     "onnx==1.23.2",

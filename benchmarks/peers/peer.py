@@ -48,13 +48,13 @@ class Way:
         label: The column that the way belongs to; of the ways of one column the fastest counts.
         detail: What distinguishes the way from the others of its column; may be empty.
         run: Computes the operator the given number of times.
-        result: Computes the operator once and returns its result as one array.
+        results: Computes the operator once and returns its results.
     """
 
     label: str
     detail: str
     run: Callable[[int], None]
-    result: Callable[[], np.ndarray[Any, Any]]
+    results: Callable[[], Sequence[np.ndarray[Any, Any]]]
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,16 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
 
-def way_of(label: str, detail: str, call: Callable[[], Any], back: Callable[[Any], np.ndarray[Any, Any]]) -> Way:
-    """Return the way that makes one call per computation; ``back`` gives a call's result as an array."""
+def way_of(
+    label: str, detail: str, call: Callable[[], Any], back: Callable[[Any], Sequence[np.ndarray[Any, Any]]]
+) -> Way:
+    """Return the way that makes one call per computation; ``back`` gives a call's results as arrays."""
 
     def run(calls: int) -> None:
         for _ in range(calls):
             call()
 
-    return Way(label, detail, run, lambda: np.ascontiguousarray(back(call())))
+    return Way(label, detail, run, lambda: [np.ascontiguousarray(array) for array in back(call())])
 
 
 class Peer(ABC):
@@ -125,9 +127,11 @@ class Server:
         self._call_s = {}
         replies = []
         for index, way in enumerate(prepared.ways):
-            path = f"{request['output']}-{index}.npy"
-            np.save(path, way.result())
-            replies.append({"label": way.label, "detail": way.detail, "output": path})
+            paths = list[str]()
+            for place, array in enumerate(way.results()):
+                paths.append(f"{request['output']}-{index}-{place}.npy")
+                np.save(paths[-1], array)
+            replies.append({"label": way.label, "detail": way.detail, "outputs": paths})
         return {
             "ways": replies,
             "empty_calls": list(prepared.empty_calls),

@@ -23,6 +23,7 @@ torch: Any = load_module("torch", "PyTorch")
 onnxruntime: Any = load_module("onnxruntime", "ONNX Runtime")
 openvino: Any = load_module("openvino", "OpenVINO")
 
+Arrays = Sequence[np.ndarray[Any, Any]]
 EAGER, COMPILED, ONNX_RUNTIME, OPENVINO = "PyTorch, eager", "PyTorch, compiled", "ONNX Runtime", "OpenVINO"
 
 
@@ -36,43 +37,44 @@ class Engines(Peer):
         self._mode.__enter__()
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
-        (given,) = inputs
         model = str(Path(request["folder"]) / "model.onnx")
-        eager, engines = self._eager(request["operator"], given), [self._onnx_runtime(model, given)]
-        engines.append(self._openvino(model, given))
+        eager = self._eager(request["operator"], inputs)
+        engines = [self._onnx_runtime(model, inputs), self._openvino(model, inputs)]
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(request["folder"]) / "inductor")
         start = time.monotonic()
         try:
-            compiled = self._compiled(request["operator"], given)
+            compiled = self._compiled(request["operator"], inputs)
         except Exception as error:
             notes = (f"{COMPILED}: {' '.join(str(error).split())[:200]}",)
             return Prepared((*eager, *engines), {}, notes=notes)
         took = Tuning(0, time.monotonic() - start)
         return Prepared((*eager, *engines, *compiled), {}, {COMPILED: took})
 
-    def _eager(self, name: str, given: np.ndarray[Any, Any]) -> list[Way]:
+    def _eager(self, name: str, inputs: Arrays) -> list[Way]:
         """Return eager calls; a network of images also with channels last in memory."""
         return [
-            way_of(EAGER, detail, partial(module, x), lambda result: result.numpy())
-            for detail, module, x in _layouts(name, given)
+            way_of(EAGER, detail, partial(module, *tensors), _arrays)
+            for detail, module, tensors in _layouts(name, inputs)
         ]
 
-    def _compiled(self, name: str, given: np.ndarray[Any, Any]) -> list[Way]:
+    def _compiled(self, name: str, inputs: Arrays) -> list[Way]:
         """Return compiled calls, as :meth:`_eager`, each after the first call, in which PyTorch compiles it."""
         ways = []
-        for detail, module, x in _layouts(name, given):
-            call = partial(torch.compile(module, dynamic=False), x)
+        for detail, module, tensors in _layouts(name, inputs):
+            call = partial(torch.compile(module, dynamic=False), *tensors)
             call()
-            ways.append(way_of(COMPILED, detail, call, lambda result: result.numpy()))
+            ways.append(way_of(COMPILED, detail, call, _arrays))
         return ways
 
-    def _onnx_runtime(self, model: str, given: np.ndarray[Any, Any]) -> Way:
+    def _onnx_runtime(self, model: str, inputs: Arrays) -> Way:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = len(self.cores), 1
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        return way_of(ONNX_RUNTIME, "", lambda: session.run(None, {"x": given}), lambda results: results[0])
+        names = [given.name for given in session.get_inputs()]
+        fed = dict(zip(names, inputs, strict=True))
+        return way_of(ONNX_RUNTIME, "", lambda: session.run(None, fed), list)
 
-    def _openvino(self, model: str, given: np.ndarray[Any, Any]) -> Way:
+    def _openvino(self, model: str, inputs: Arrays) -> Way:
         core = openvino.Core()
         hints = {
             "INFERENCE_NUM_THREADS": len(self.cores),
@@ -80,15 +82,22 @@ class Engines(Peer):
             "PERFORMANCE_HINT": "LATENCY",
         }
         request = core.compile_model(core.read_model(model), "CPU", hints).create_infer_request()
-        return way_of(OPENVINO, "", lambda: request.infer({0: given}), lambda results: results[0])
+        fed = dict(enumerate(inputs))
+        return way_of(OPENVINO, "", lambda: request.infer(fed), lambda results: list(results.values()))
 
 
-def _layouts(name: str, given: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (layout, network, input); a network of images is also given with channels last in memory."""
-    x, last = torch.from_numpy(given), torch.channels_last
-    yield "", network(name)[0], x
-    if given.ndim == 4:
-        yield "channels last", network(name)[0].to(memory_format=last), x.to(memory_format=last)
+def _layouts(name: str, inputs: Arrays) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Yield (layout, network, inputs); a network of images is also given with channels last in memory."""
+    tensors, last = [torch.from_numpy(array) for array in inputs], torch.channels_last
+    yield "", network(name)[0], tensors
+    if any(array.ndim == 4 for array in inputs):
+        images = [tensor.to(memory_format=last) if tensor.ndim == 4 else tensor for tensor in tensors]
+        yield "channels last", network(name)[0].to(memory_format=last), images
+
+
+def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
+    """Return the results of a network, which is a tensor or a tuple of them."""
+    return [tensor.numpy() for tensor in (result if isinstance(result, tuple) else (result,))]
 
 
 if __name__ == "__main__":

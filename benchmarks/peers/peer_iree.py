@@ -49,15 +49,15 @@ class IreePeer(Peer):
             program["label"],
             program["detail"],
             loaded.bind([buffers], ()),
-            lambda: self._first(loaded, buffers, outputs),
+            lambda: self._results(loaded, buffers, outputs),
         )
 
-    def _first(
+    def _results(
         self, loaded: LoadedProgram, buffers: Sequence[Any], outputs: Sequence[TensorSpec]
-    ) -> np.ndarray[Any, Any]:
-        """Return a copy of the first result."""
-        view, *_ = loaded.call(buffers, ())
-        return self._device.read(view, outputs[0], keep=True)
+    ) -> list[np.ndarray[Any, Any]]:
+        """Return copies of the results."""
+        views = loaded.call(buffers, ())
+        return [self._device.read(view, spec, keep=True) for view, spec in zip(views, outputs, strict=True)]
 
 
 if __name__ == "__main__":

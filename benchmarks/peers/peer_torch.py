@@ -161,7 +161,7 @@ def _compiled(form: Form) -> Way:
 
 
 def _way(label: str, form: Form) -> Way:
-    return way_of(label, form.detail, lambda: form.call(*form.tensors), lambda result: form.back(result).numpy())
+    return way_of(label, form.detail, lambda: form.call(*form.tensors), lambda result: [form.back(result).numpy()])
 
 
 def _first_lines(error: Exception) -> str:

@@ -49,15 +49,15 @@ class TvmPeer(Peer):
         self._target = cpu_target(cores)
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
-        (given,) = inputs
         folder = Path(request["folder"])
         module = _network(folder / "model.onnx")
         tasks = relax.get_pipeline("zero")(module)
         database, took = self._tuned(tasks, folder / "tvm", request["minutes"], request["seed"])
         executable = ms.relax_integration.compile_relax(database, module, self._target, params=None)
         pin_threads(self.cores)
-        call, x = relax.VirtualMachine(executable, tvm.cpu())["main"], tvm.runtime.tensor(given)
-        way = way_of(LABEL, "", lambda: call(x), _first)
+        call = relax.VirtualMachine(executable, tvm.cpu())["main"]
+        tensors = [tvm.runtime.tensor(array) for array in inputs]
+        way = way_of(LABEL, "", lambda: call(*tensors), _arrays)
         return Prepared((way,), {}, {LABEL: took}, (search_note(ROUND_SIZE),))
 
     def _tuned(self, module: Any, work: Path, minutes: float, seed: int) -> tuple[Any, Tuning]:
@@ -129,10 +129,9 @@ def _network(path: Path) -> Any:
     return module
 
 
-def _first(result: Any) -> np.ndarray[Any, Any]:
-    """Return the first result of a call."""
-    first: np.ndarray[Any, Any] = (result if hasattr(result, "numpy") else result[0]).numpy()
-    return first
+def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
+    """Return the results of a call, which is a tensor or several."""
+    return [tensor.numpy() for tensor in ([result] if hasattr(result, "numpy") else result)]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
+import pkgutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,9 +16,11 @@ from rich.console import Console
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Unit
 from benchmarks.figures.sampling import Samples, TimedWay
+from benchmarks.networks import families
 from benchmarks.networks.__main__ import table_of
 from benchmarks.networks.comparison import OTHER_FLAGS, Result, WrongResultError, differences, result_of
 from benchmarks.networks.families import FAMILIES
+from benchmarks.networks.files import input_path, input_paths
 from benchmarks.networks.joined import join
 from benchmarks.networks.networks import NETWORKS
 from benchmarks.networks.results import results_table
@@ -33,7 +38,7 @@ def samples(label: str, seconds: float, detail: str = "") -> Samples:
 
 
 def test_differences_are_relative_to_the_largest_result() -> None:
-    found = differences({"PyTorch": REFERENCE, "IREE": REFERENCE * np.float32(1 + 1e-6)})
+    found = differences({"PyTorch": [REFERENCE], "IREE": [REFERENCE * np.float32(1 + 1e-6)]})
     assert found["PyTorch"] == 0.0
     assert found["IREE"] == pytest.approx(1e-6, rel=0.2)
 
@@ -45,12 +50,17 @@ def test_differences_are_relative_to_the_largest_result() -> None:
 )
 def test_a_wrong_result_is_refused(wrong: np.ndarray) -> None:
     with pytest.raises(WrongResultError, match=TUNED):
-        differences({"PyTorch": REFERENCE, TUNED: wrong})
+        differences({"PyTorch": [1e9 * REFERENCE, REFERENCE], TUNED: [1e9 * REFERENCE, wrong]})
+
+
+def test_a_missing_result_is_refused() -> None:
+    with pytest.raises(WrongResultError, match=TUNED):
+        differences({"PyTorch": [REFERENCE, REFERENCE], TUNED: [REFERENCE]})
 
 
 def test_a_reference_of_zeros_is_refused() -> None:
     with pytest.raises(WrongResultError):
-        differences({"PyTorch": np.zeros(4, np.float32), TUNED: np.zeros(4, np.float32)})
+        differences({"PyTorch": [np.zeros(4, np.float32)], TUNED: [np.zeros(4, np.float32)]})
 
 
 def test_the_fastest_way_of_the_fastest_engine_is_the_measure() -> None:
@@ -94,6 +104,22 @@ def test_results_of_several_seeds_are_one_row() -> None:
 
 def test_a_network_that_is_compared_is_no_other_family() -> None:
     assert not NETWORKS.keys() & FAMILIES.keys()
+
+
+def test_every_function_without_parameters_of_a_family_is_a_network() -> None:
+    for name in (each.name for each in pkgutil.iter_modules(families.__path__)):
+        module = importlib.import_module(f"{families.__name__}.{name}")
+        own = [each for _, each in inspect.getmembers(module, inspect.isfunction) if each.__module__ == module.__name__]
+        networks = {each.__name__: each for each in own if not inspect.signature(each).parameters}
+        assert networks
+        assert networks.items() <= FAMILIES.items()
+
+
+def test_inputs_are_found_in_the_order_of_the_arguments(tmp_path: Path) -> None:
+    for place in (1, 0, 11, *range(2, 11)):
+        np.save(input_path(tmp_path, place), np.full(1, place))
+    assert input_path(tmp_path, 0).name == "input.npy"
+    assert [np.load(path).item() for path in input_paths(tmp_path)] == [*range(12)]
 
 
 def test_results_of_several_seeds_are_a_table_of_a_file() -> None:

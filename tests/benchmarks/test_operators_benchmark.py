@@ -125,7 +125,7 @@ class FakePeer(Peer):
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         if request["operator"] == "unknown":
             raise CannotRun("no equivalent is known")
-        way = Way("fake", "", lambda calls: time.sleep(2e-3 * calls), lambda: inputs[0] + 1)
+        way = Way("fake", "", lambda calls: time.sleep(2e-3 * calls), lambda: [inputs[0] + 1, inputs[0]])
         return Prepared((way,), {"": lambda calls: time.sleep(1e-4 * calls)}, {"fake": Tuning(3, 1.5)}, ("a note",))
 
 
@@ -137,7 +137,7 @@ def test_a_peer_prepares_samples_and_refuses(tmp_path: Path) -> None:
     reply = server.answer(request | {"operator": "C2D"})
     assert reply["tuning"] == {"fake": {"trials": 3, "seconds": 1.5}}
     assert (reply["empty_calls"], reply["notes"]) == ([""], ["a note"])
-    assert np.load(reply["ways"][0]["output"]).tolist() == [2.0, 2.0]
+    assert [np.load(path).tolist() for path in reply["ways"][0]["outputs"]] == [[2.0, 2.0], [1.0, 1.0]]
     sample = server.answer({"ask": "sample", "way": 0, "seconds": 0.006})
     assert sample["call_s"] >= 2e-3
     assert not sample["alone"]  # it slept instead of computing
@@ -169,7 +169,7 @@ class FakeProcess:
             np.save(f"{request['output']}-{index}.npy", (value * self.result).astype(np.float32))
         labels = ["torch eager"] * 2 if self.name == "torch" else [p["label"] for p in request["programs"]]
         ways = [
-            {"label": label, "detail": str(i), "output": f"{request['output']}-{i}.npy"}
+            {"label": label, "detail": str(i), "outputs": [f"{request['output']}-{i}.npy"]}
             for i, label in enumerate(labels)
         ]
         return {"ways": ways, "empty_calls": [""], "tuning": {}, "notes": []}
@@ -315,7 +315,7 @@ def test_without_a_compiler_the_eager_calls_stay(
     request = {"operator": "MM1024", "work": str(tmp_path)}
     prepared = peer_torch.TorchPeer((0,)).prepare(request, [square, square])
     assert [way.label for way in prepared.ways] == ["torch eager"]
-    assert (prepared.ways[0].result() == square).all()
+    assert (prepared.ways[0].results()[0] == square).all()
     assert prepared.notes == ("torch compile: RuntimeError: InvalidCxxCompiler: No working C++ compiler found",)
     monkeypatch.setattr(sys.modules["torch"], "compile", lambda call, dynamic: call)
     prepared = peer_torch.TorchPeer((0,)).prepare(request, [square, square])
