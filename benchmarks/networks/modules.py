@@ -77,6 +77,7 @@ def with_statistics(network: Any, *example: Any) -> Any:
         if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear):
             nn.init.kaiming_normal_(module.weight)
         elif isinstance(module, _BatchNorm):
+            module.reset_parameters()  # some networks begin with scales of zero
             module.momentum = 1.0
     with torch.no_grad():
         network.train()(*example)
