@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mlir_sched.tuning.budget import EXPLORATION, FIRST_ROUND, Allowance, Budget, RungTurn, SearchProgress, compiling_s
+from mlir_sched.tuning.budget import EXPLORATION, FIRST_ROUND, Allowance, Budget, RungTurn, SearchProgress
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
@@ -18,9 +18,6 @@ AMID = SearchProgress(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
 def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_trials() -> None:
     assert Budget.of(TuneOptions(), tasks=3, begun_s=0.0).trials == 3 * DEFAULT_TRIALS_PER_TASK
     assert Budget.of(TuneOptions(trials=5), tasks=3, begun_s=0.0).trials == 5
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0) == Budget(8, None, 114.0, 5.0, 120.0)
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0, emission_s=9.0) == Budget(8, None, 105.0, 5.0, 120.0)
-    assert Budget.of(TuneOptions(minutes=2), tasks=30, begun_s=7.0) == Budget(8, None, 80.0, 7.0, 120.0)
 
 
 @pytest.mark.parametrize(("programs", "rungs"), [(1, 2), (2, 2), (4, 2), (5, 3), (8, 3), (9, 4)])
@@ -143,8 +140,3 @@ def test_the_time_that_is_left_is_known_by_time_and_estimated_by_trials() -> Non
     assert BY_TIME.left_s(tried=0, here_s=1.0, now_s=130.0) == 0.0
     assert BY_TRIALS.left_s(tried=0, here_s=1.0, now_s=1.0) is None
     assert BY_TRIALS.left_s(tried=16, here_s=10.0, now_s=1000.0) == 30.0
-
-
-def test_a_third_of_the_minutes_is_for_compiling_variants() -> None:
-    assert compiling_s(TuneOptions(minutes=1.5)) == pytest.approx(30.0)
-    assert compiling_s(TuneOptions(trials=9)) == math.inf
