@@ -21,6 +21,7 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
         "options": reference.options,
         "failures": lambda _: reference.failures(),
         "sampling": lambda _: reference.sampling(),
+        "verbs": reference.verbs,
         "distributions": lambda _: reference.distributions(),
         "store_tables": lambda _: reference.store_tables(),
         "api": lambda _: reference.api(),

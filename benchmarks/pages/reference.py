@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import typer
@@ -19,6 +19,9 @@ from mlir_sched.database.schema import METADATA
 from mlir_sched.errors import FailureClass
 from mlir_sched.sampling import Distribution
 from mlir_sched.transform_scripts.schedule import Schedule
+
+_DRAW = "sample_"
+"""How the names of a schedule's methods begin that draw a decision."""
 
 
 def options(command: str) -> str:
@@ -73,7 +76,25 @@ def _documented(of: type) -> dict[str, str]:
 
 def sampling() -> str:
     """Return the table of the methods of a schedule that draw a decision."""
-    names = [name for name in _members(Schedule) if name.startswith("sample_")]
+    return _methods(name for name in _members(Schedule) if name.startswith(_DRAW))
+
+
+def verbs(topics: str) -> str:
+    """Return the table of the other public methods of a schedule.
+
+    Args:
+        topics: Names of the files that define them, with blanks between.
+    """
+    return _methods(
+        name
+        for name in _members(Schedule)
+        if not name.startswith(("_", _DRAW))
+        and inspect.isfunction(method := getattr(Schedule, name))
+        and method.__module__.rpartition(".")[2] in topics.split()
+    )
+
+
+def _methods(names: Iterable[str]) -> str:
     rows = [[f"`{_call(name)}`", _in_a_cell(_first_sentence(getattr(Schedule, name)))] for name in names]
     return markdown_table(["method", "what it does"], rows)
 

@@ -33,6 +33,13 @@ def test_every_draw_of_a_schedule_is_there_with_its_parameters() -> None:
     assert "`sample_int(name, low, high, *, step=1, static=False)` | Draw an integer of `low..high`." in table
 
 
+def test_every_other_method_of_a_schedule_is_on_the_page_of_verbs() -> None:
+    page = (ROOT / "docs" / "reference" / "verbs.md").read_text()
+    methods = [name for name in dir(Schedule) if callable(getattr(Schedule, name)) and not name.startswith("_")]
+    shown = re.findall(r"^\| `(\w+)\(", page, re.MULTILINE)
+    assert sorted(shown) == sorted(name for name in methods if not name.startswith("sample_"))
+
+
 def test_every_distribution_is_there_with_what_its_values_are() -> None:
     table = reference.distributions()
     assert set(names_in(table)) == {one.kind for one in Distribution.__subclasses__()}
