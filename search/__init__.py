@@ -1,7 +1,6 @@
 """Search strategies and task schedulers: plain Python over traces and features, without MLIR or IREE."""
 
 from mlir_sched.search.evolutionary import EvolutionaryOptions, EvolutionarySearch
-from mlir_sched.search.given_traces import GivenTraces
 from mlir_sched.search.random_search import RandomSearch
 from mlir_sched.search.similar_tasks import Demand
 from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy, StrategyFactory
@@ -16,7 +15,6 @@ __all__ = [
     "Demand",
     "EvolutionaryOptions",
     "EvolutionarySearch",
-    "GivenTraces",
     "GradientOptions",
     "GradientScheduler",
     "Observation",

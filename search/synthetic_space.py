@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Categorical, Distribution, PerfectTile, Permutation, PowerOfTwo, Value
-from mlir_sched.trace import Decision, Recorder, Trace
+from mlir_sched.trace import Recorder, Trace
 
 Decide: TypeAlias = Callable[[str, Distribution], Value]
 """Names a random variable and returns its value, as ``Recorder.decide``."""
@@ -62,12 +62,12 @@ class SyntheticMatmulSpace:
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
         """Draw a legal trace of the given sketch, or of a uniformly drawn one."""
         chosen = sketch or self.sketches[int(rng.integers(len(self.sketches)))]
-        return self._run(chosen, Recorder(rng=rng))
+        return self.run(chosen, Recorder(rng=rng))[0]
 
     def repaired(self, trace: Trace) -> Trace:
         """Run the schedule program again on the trace's values; the trace's key is the seed for new variables."""
         rng = np.random.default_rng(int(trace.key, 16))
-        return self._run(trace.sketch, Recorder(trace.values, rng))
+        return self.run(trace.sketch, Recorder(trace.values, rng))[0]
 
     def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         """Return ``[n_traces, 23]``: logarithms of sizes, footprints and counts, and one-hot choices."""
@@ -81,13 +81,11 @@ class SyntheticMatmulSpace:
             return None
         return 2e-11 * self.m * self.n * self.k * self._slowdown(schedule, pressure) + 2e-8 * self._blocks(schedule)
 
-    def all_traces(self, sketch: str, fixed: Mapping[str, Value] | None = None) -> Iterator[Trace]:
-        """Return every legal trace of a sketch that has the fixed values, in the order of the supports."""
-        return _enumerate(lambda decide: self._program(sketch, decide), sketch, fixed or {})
-
-    def _run(self, sketch: str, recorder: Recorder) -> Trace:
+    def run(self, sketch: str, recorder: Recorder) -> tuple[Trace, SyntheticSchedule]:
+        """Run the program of a sketch; return its trace and the schedule that this describes."""
         self._program(sketch, recorder.decide)
-        return recorder.finish(sketch)
+        trace = recorder.finish(sketch)
+        return trace, self.schedule(trace)
 
     def _program(self, sketch: str, decide: Decide) -> None:
         if sketch not in self.sketches:
@@ -166,37 +164,6 @@ class SyntheticMatmulSpace:
         hot = [float(schedule.sketch == sketch) for sketch in self.sketches]
         order = [float(schedule.order.index(loop)) for loop in "mnk"]
         return [*logs, *hot, *order, float(schedule.fused_at == "block")]
-
-
-def _enumerate(program: Callable[[Decide], None], sketch: str, fixed: Mapping[str, Value]) -> Iterator[Trace]:
-    """Return every legal trace of a program, by counting through its choices like an odometer."""
-    choices: list[int] = []
-    decisions: list[Decision] = []
-    widths: list[int] = []
-
-    def decide(name: str, distribution: Distribution) -> Value:
-        support = (fixed[name],) if name in fixed else distribution.support()
-        if len(widths) == len(choices):
-            choices.append(0)
-        value = support[choices[len(widths)]]
-        widths.append(len(support))
-        decisions.append(Decision(name, distribution, value))
-        return value
-
-    while True:
-        decisions.clear()
-        widths.clear()
-        try:
-            program(decide)
-            yield Trace(sketch, tuple(decisions))
-        except IllegalTraceError:
-            pass
-        del choices[len(widths) :]
-        while choices and choices[-1] + 1 == widths[len(choices) - 1]:
-            choices.pop()
-        if not choices:
-            return
-        choices[-1] += 1
 
 
 def _sizes(value: Value) -> tuple[int, ...]:

@@ -23,10 +23,10 @@ from benchmarks.devices.device_check.programs import path_of
 from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
 from benchmarks.figures.result_table import Cell, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.folders import DATA
+from benchmarks.search.measured_space import MeasuredPoint, read_measured, write_measured
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.estimating import CompileAndAssemble
-from mlir_sched.search.measured_space import MeasuredPoint, read_measured, write_measured
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target

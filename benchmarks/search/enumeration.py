@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Distribution, Value
-from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Recorder, Trace
 
 MOST_STEPS = 40_000
@@ -39,6 +39,13 @@ class Size:
         return f"{self.traces:.0f}" if self.exact else f"~{self.traces:.1e} ±{self.error / self.traces:.0%}"
 
 
+class Programs(Protocol):
+    """A space whose sketches are programs: a ``DesignSpace``, for one."""
+
+    def run(self, sketch: str, recorder: Recorder, /) -> tuple[Trace, object]:
+        """Run the program of a sketch and return its trace and what it describes."""
+
+
 class _PinnedRecorder(Recorder):
     """A recorder that takes given decisions and stops at the first decision that is not given."""
 
@@ -51,7 +58,7 @@ class _PinnedRecorder(Recorder):
         return super().decide(name, distribution)
 
 
-def _run(space: DesignSpace, sketch: str, values: Mapping[str, Value]) -> Trace | tuple[str, Distribution] | None:
+def _run(space: Programs, sketch: str, values: Mapping[str, Value]) -> Trace | tuple[str, Distribution] | None:
     """Return the trace that the values make, the first decision that is open, or None where they break a rule."""
     recorder = _PinnedRecorder(values)
     try:
@@ -62,13 +69,13 @@ def _run(space: DesignSpace, sketch: str, values: Mapping[str, Value]) -> Trace 
         return recorder.open
 
 
-def enumerate_traces(space: DesignSpace, sketch: str, pinned: Mapping[str, Value] | None = None) -> Iterator[Trace]:
+def enumerate_traces(space: Programs, sketch: str, pinned: Mapping[str, Value] | None = None) -> Iterator[Trace]:
     """Yield every legal trace of a sketch in which the pinned decisions have the given values."""
     return (trace for trace in _steps(space, sketch, pinned or {}, {}) if trace is not None)
 
 
 def _steps(
-    space: DesignSpace, sketch: str, pinned: Mapping[str, Value], values: Mapping[str, Value]
+    space: Programs, sketch: str, pinned: Mapping[str, Value], values: Mapping[str, Value]
 ) -> Iterator[Trace | None]:
     """Yield once per run of the program: a trace, or None for a partial or an illegal one."""
     found = _run(space, sketch, {**pinned, **values})
@@ -81,7 +88,7 @@ def _steps(
         yield from _steps(space, sketch, pinned, {**values, name: value})
 
 
-def size_of(space: DesignSpace, sketch: str, rng: np.random.Generator) -> Size:
+def size_of(space: Programs, sketch: str, rng: np.random.Generator) -> Size:
     """Return the number of legal traces of a sketch: exact where :data:`MOST_STEPS` runs suffice, else estimated.
 
     The estimate is a mean over random descents of the tree of decisions: of the product of the numbers of choices met,
@@ -114,7 +121,7 @@ class _UniformRecorder(Recorder):
         return support[int(self._uniform.integers(len(support)))]
 
 
-def _descend(space: DesignSpace, sketch: str, rng: np.random.Generator) -> float:
+def _descend(space: Programs, sketch: str, rng: np.random.Generator) -> float:
     recorder = _UniformRecorder(rng)
     try:
         space.run(sketch, recorder)

@@ -16,14 +16,14 @@ import numpy as np
 
 from benchmarks.folders import DATA, MODELS
 from benchmarks.search.enumeration import enumerate_traces
+from benchmarks.search.given_traces import GivenTraces
+from benchmarks.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
 from mlir_sched.evaluation.evaluator import CompileAndRun, seconds_against
 from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
-from mlir_sched.search import GivenTraces
-from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target

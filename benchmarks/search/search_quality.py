@@ -1,6 +1,6 @@
 """The trials that each search strategy needs: evolution with and without the cost model against random search.
 
-Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
+Runs on recorded measurements (files of ``benchmarks.search.measured_space``), so that neither compiler nor device is
 needed and repeated runs print the same results. Without a file, small synthetic spaces are searched.
 
     python -m benchmarks search_quality benchmarks/data/*.jsonl.gz --seeds 10 --json out.json
@@ -22,11 +22,12 @@ import numpy as np
 
 from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
 from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.search.enumeration import enumerate_traces
+from benchmarks.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched import TuneOptions
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
-from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 from mlir_sched.targets import detect_target
 
@@ -94,7 +95,7 @@ def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, 
 def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
     """Return a fully enumerated part of the synthetic space of a matrix multiplication."""
     space = SyntheticMatmulSpace(*shape)
-    traces = [trace for sketch in space.sketches for trace in space.all_traces(sketch, SYNTHETIC_FIXED)]
+    traces = [trace for sketch in space.sketches for trace in enumerate_traces(space, sketch, SYNTHETIC_FIXED)]
     rows = space.features(traces).tolist()
     points = [MeasuredPoint(trace, tuple(row), space.seconds(trace)) for trace, row in zip(traces, rows, strict=True)]
     return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)

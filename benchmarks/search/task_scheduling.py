@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
 from benchmarks.figures.result_table import ResultColumn, ResultTable, Unit, figure
 from benchmarks.folders import DATA
+from benchmarks.search.measured_space import read_measured
 from benchmarks.search.network_tasks import NETWORKS, NetworkTask
 from mlir_sched import TuneOptions
 from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
-from mlir_sched.search.measured_space import read_measured
 from mlir_sched.targets import detect_target
 from mlir_sched.tuning.budget import Allowance, SearchProgress
 

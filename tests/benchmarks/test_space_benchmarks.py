@@ -28,6 +28,7 @@ from benchmarks.search.composition import report
 from benchmarks.search.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.search.composition.spaces import PARTS, growing_spaces
 from benchmarks.search.enumeration import Size, enumerate_traces, size_of
+from benchmarks.search.measured_space import read_measured
 from benchmarks.search.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
@@ -39,7 +40,6 @@ from mlir_sched.pipeline import default_store
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.program import Program
 from mlir_sched.sampling import Value
-from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task

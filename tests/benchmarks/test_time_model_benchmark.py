@@ -7,7 +7,7 @@ from math import inf
 import pytest
 
 from benchmarks.devices.time_model import H200, SUFFIX, Ranking, ranking_of
-from mlir_sched.search.measured_space import read_measured
+from benchmarks.search.measured_space import read_measured
 from mlir_sched.targets import absent_target
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from folders import ROOT
 
-from mlir_sched.search.measured_space import MeasuredPoint, write_measured
+from benchmarks.search.enumeration import enumerate_traces
+from benchmarks.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 pytestmark = pytest.mark.promise
@@ -18,7 +19,7 @@ SPACE = SyntheticMatmulSpace(4, 8, 2)
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    traces = [trace for sketch in SPACE.sketches[:2] for trace in SPACE.all_traces(sketch)]
+    traces = [trace for sketch in SPACE.sketches[:2] for trace in enumerate_traces(SPACE, sketch)]
     rows = SPACE.features(traces).tolist()
     points = [MeasuredPoint(t, tuple(row), SPACE.seconds(t)) for t, row in zip(traces, rows, strict=True)]
     write_measured(tmp_path / "small.jsonl.gz", "small", points)

@@ -1,7 +1,8 @@
 import numpy as np
 
+from benchmarks.search.given_traces import GivenTraces
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
-from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, GivenTraces, RandomSearch, SearchStrategy
+from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, RandomSearch, SearchStrategy
 from mlir_sched.search.strategy import SearchSpace
 from mlir_sched.testing.strategies import StrategyTests, TinySpace
 from mlir_sched.trace import Trace

@@ -3,16 +3,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.search.enumeration import enumerate_traces
+from benchmarks.search.measured_space import FORMAT, MeasuredPoint, MeasuredSpace, read_measured, write_measured
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.search import RandomSearch
-from mlir_sched.search.measured_space import FORMAT, MeasuredPoint, MeasuredSpace, read_measured, write_measured
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 SPACE = SyntheticMatmulSpace(4, 4, 2)
 POINTS = [
     MeasuredPoint(trace, tuple(SPACE.features([trace])[0].tolist()), SPACE.seconds(trace) if row % 7 else None)
     for sketch in ("rows", "packed")
-    for row, trace in enumerate(SPACE.all_traces(sketch))
+    for row, trace in enumerate(enumerate_traces(SPACE, sketch))
 ]
 
 
