@@ -32,7 +32,7 @@ from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithms
 from mlir_sched.program.variants.programs import MeasuredPrograms, Programs
 from mlir_sched.runner import RunnerOptions
-from mlir_sched.search.preselection import DRAWN
+from mlir_sched.search.strategy import DRAWN
 from mlir_sched.targets import absent_target, detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.models.metrics import pair_accuracy
 from mlir_sched.models.shared_model import SharedCostModel
-from mlir_sched.search.diversity import spread_out
 from mlir_sched.search.mutators import MUTATION_WEIGHTS, mutate_trace
 from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
 from mlir_sched.trace import Trace
@@ -190,3 +189,27 @@ class EvolutionarySearch(SearchStrategy):
             throughput = np.array([1.0 / o.seconds if o.seconds else 0.0 for o in results])
             scores = self._model.predict([o.trace for o in results])
             self._rank_accuracy.append(pair_accuracy(scores, throughput))
+
+
+def spread_out(features: NDArray[np.float32], count: int) -> list[int]:
+    """Return the indices of ``count`` rows far from each other, the first row first.
+
+    Each next row is the row that is farthest from its nearest chosen row (the first of equals). Features are scaled to
+    unit variance; constant features do not count.
+
+    Args:
+        features: ``[n_rows, n_features]``.
+        count: Number of rows to choose, 1..``n_rows``.
+
+    Source: farthest-point traversal (Gonzalez, 1985).
+    """
+    rows = features.astype(np.float64)
+    spread = rows.std(axis=0)
+    rows = rows[:, spread > 0] / spread[spread > 0]
+    chosen = [0]
+    nearest = np.full(len(rows), np.inf)
+    while len(chosen) < count:
+        nearest = np.minimum(nearest, np.square(rows - rows[chosen[-1]]).sum(axis=1))
+        nearest[chosen[-1]] = -1.0
+        chosen.append(int(nearest.argmax()))
+    return chosen

@@ -16,6 +16,9 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.models.shared_model import SharedCostModel
 from mlir_sched.trace import Trace
 
+DRAWN = 4
+"""Traces that are drawn, compiled and estimated per trace that is measured."""
+
 
 class SearchSpace(Protocol):
     """The candidates of one task on one target."""
@@ -192,3 +195,32 @@ class SearchStrategy(ABC):
 
 StrategyFactory: TypeAlias = Callable[[SearchSpace, np.random.Generator, SharedCostModel], SearchStrategy]
 """What makes the strategy of each task: a subclass of :class:`SearchStrategy`, for one."""
+
+
+def preselect(traces: Sequence[Trace], seconds: Sequence[float | None], count: int) -> list[Trace]:
+    """Return the most promising traces: the fastest of every sketch, then the fastest of all.
+
+    Every sketch has its turn, because the model may misjudge how sketches compare.
+
+    Args:
+        traces: Distinct traces.
+        seconds: Estimated seconds per call of each; None where there is no estimate, which comes last.
+        count: Traces to return; all are returned where there are no more.
+    """
+    estimated = {trace.key: math.inf if each is None else each for trace, each in zip(traces, seconds, strict=True)}
+    fastest = sorted(traces, key=lambda trace: estimated[trace.key])
+    leaders: dict[str, Trace] = {}
+    for trace in fastest:
+        leaders.setdefault(trace.sketch, trace)
+    chosen = {trace.key: trace for trace in (*leaders.values(), *fastest)}
+    return list(chosen.values())[:count]
+
+
+class RandomSearch(SearchStrategy):
+    """A strategy that draws distinct traces from the space's own prior, and measures all that it draws."""
+
+    preselected = False
+
+    def propose(self, count: int) -> list[Trace]:
+        """See :meth:`SearchStrategy.propose`."""
+        return self.sample_unseen(count, (None,))

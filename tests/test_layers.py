@@ -147,7 +147,7 @@ def test_the_schedule_language_imports_no_transform_modules() -> None:
     root = "mlir_sched.transform_scripts"
     folder = ROOT / "transform_scripts"
     modules = [f"{root}.{each.name}" for each in folder.iterdir() if each.is_dir() and each.name not in LANGUAGE]
-    assert {f"{root}.{name}" for name in ("common", "llvm_cpu", "vulkan")} <= set(modules)
+    assert {f"{root}.{name}" for name in ("gpu", "llvm_cpu", "vulkan")} <= set(modules)
     files = [*folder.glob("*.py"), *files_of(*(f"transform_scripts/{name}" for name in LANGUAGE))]
     language = [(path, other) for path in files for other in all_imports_of(path)]
     assert [(p.name, i) for p, i in language if any(is_inside(i, module) for module in modules)] == []

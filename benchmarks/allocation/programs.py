@@ -14,7 +14,7 @@ from benchmarks.allocation.candidates import RecordedEvaluator, RecordedTasks, t
 from benchmarks.allocation.recorded import Called, RecordedPlan, RecordedRun
 from benchmarks.allocation.virtual import VirtualClock
 from mlir_sched.evaluation.evaluator import Evaluator, Evaluators
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.program.building import Attempt
 from mlir_sched.program.captured_values import MOST_SHARE
 from mlir_sched.program.plan import Plan, Site

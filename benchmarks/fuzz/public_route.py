@@ -12,7 +12,7 @@ from benchmarks.fuzz.draft import Array, Value
 from benchmarks.fuzz.programs import RandomProgram
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.payload import TensorSpec
-from mlir_sched.targets.runtime_tools import runtime_tool
+from mlir_sched.targets.machine import runtime_tool
 from mlir_sched.tensors.packing import from_words, to_words, word_of
 
 LIMIT_S = 120.0

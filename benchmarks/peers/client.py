@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from mlir_sched.processes.child import Child
-from mlir_sched.processes.executable import run_program
-from mlir_sched.processes.exit_status import describe_exit, last_words
+from mlir_sched.processes.executable import describe_exit, last_words, run_program
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.python_child import python_command

@@ -5,7 +5,7 @@
 #
 # A response file cannot say where it lies: iree-compile takes relative paths in it from its own working directory, and
 # absolute ones break when the folder is moved. So a flag whose value names a file of the folder gets that file's path,
-# and library.mlir is passed whether or not flags.txt has it, by the two flags that mlir_sched/compiler/library_flags.py
+# and library.mlir is passed whether or not flags.txt has it, by the two flags that mlir_sched/compiler/flags.py
 # explains.
 function(mlir_sched_tuned_flags)
   file(READ "${TUNED}/flags.txt" text)

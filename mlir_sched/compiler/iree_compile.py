@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mlir_sched.attributes import REWRITTEN
-from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
-from mlir_sched.processes.executable import running_program
-from mlir_sched.processes.exit_status import signal_name
+from mlir_sched.processes.executable import running_program, signal_name
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.shortage import says_shortage

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
-from mlir_sched.compiler.library_flags import is_utf8
-from mlir_sched.database.patience import Patience, Waiting
+from mlir_sched.compiler.flags import is_utf8
 from mlir_sched.errors import UserError
 from mlir_sched.processes.held_signals import held_signals
 
@@ -39,6 +39,8 @@ _ADVICE = (
 )
 _QUOTED = " with text "
 """Behind this, ``sqlite3`` quotes the content that it cannot decode, which may be a whole script."""
+NOTE_S = 3.0
+"""Seconds of waiting after which the user is told; a writer of one transaction is done by then."""
 
 
 class StoreOutageError(UserError):
@@ -264,3 +266,43 @@ def _user_error(url: URL, error: BaseException) -> UserError:
     if _is_held(error) or _FULL in text:
         return StoreOutageError(message, is_held=_is_held(error))
     return UserError(message)
+
+
+def silent(text: str) -> None:
+    """Tell nobody."""
+    del text
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for the lock of another process.
+
+    Attributes:
+        seconds: Seconds to wait; Ctrl-C ends the wait.
+        note: Is told, once per wait, that the store is waited for.
+    """
+
+    seconds: float
+    note: Callable[[str], None] = silent
+
+
+class Waiting:
+    """One wait for a lock.
+
+    Args:
+        patience: How long to wait.
+        name: Name of the store, for the note.
+    """
+
+    def __init__(self, patience: Patience, name: str) -> None:
+        self._patience, self._name = patience, name
+        self._began_s = time.monotonic()
+        self._told = False
+
+    def goes_on(self) -> bool:
+        """Say whether to try once more."""
+        waited_s = time.monotonic() - self._began_s
+        if waited_s >= NOTE_S and not self._told:
+            self._told = True
+            self._patience.note(f"waiting for the record store {self._name}, which another process holds")
+        return waited_s < self._patience.seconds

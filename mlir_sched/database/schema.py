@@ -1,13 +1,16 @@
-"""Tables of the record store, and how records become rows."""
+"""Tables of the record store, how records become rows, and how rows are written."""
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
     Float,
     ForeignKey,
     Index,
@@ -19,6 +22,9 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    delete,
+    insert,
+    select,
 )
 
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
@@ -141,6 +147,10 @@ WORK_COSTS = Table(
     Column("seconds", Float(53), nullable=False),
     Column("created", Text, nullable=False),
 )
+Row: TypeAlias = Mapping[str, Any]
+"""Column values by name."""
+_CHUNK = 500
+"""Maximum number of keys in one query; databases limit the parameters of a statement."""
 
 
 def dump_json(data: object) -> str:
@@ -238,3 +248,41 @@ def row_record(row: RowMapping) -> Record:
 def _storable(text: str) -> str:
     """Return the text with escapes in place of the characters that databases refuse (lone surrogates, NUL)."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def insert_missing(connection: Connection, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
+    """Insert the rows whose key columns are not in the table yet, on any database; return their positions, ascending.
+
+    Of several given rows with the same key the first is inserted.
+
+    Raises:
+        sqlalchemy.exc.IntegrityError: Another transaction inserted one of the rows at the same moment (never on SQLite,
+            where a writing transaction is alone); call this function again in a new transaction.
+    """
+    first = {tuple(row[key] for key in keys): position for position, row in reversed(list(enumerate(rows)))}
+    known = _known_keys(connection, table, keys, first)
+    missing = sorted(position for key, position in first.items() if key not in known)
+    if missing:
+        connection.execute(insert(table), [rows[position] for position in missing])
+    return missing
+
+
+def _known_keys(
+    connection: Connection, table: Table, keys: Sequence[str], wanted: Mapping[tuple[Any, ...], int]
+) -> set[tuple[Any, ...]]:
+    """Return which of the wanted keys are in the table."""
+    columns = [table.c[key] for key in keys]
+    known: set[tuple[Any, ...]] = set()
+    for leading, group in itertools.groupby(sorted(wanted), key=lambda key: key[:-1]):
+        last = [key[-1] for key in group]
+        same_leading = [column == value for column, value in zip(columns, leading, strict=False)]
+        for start in range(0, len(last), _CHUNK):
+            query = select(columns[-1]).where(*same_leading, columns[-1].in_(last[start : start + _CHUNK]))
+            known.update((*leading, value) for value in connection.scalars(query))
+    return known
+
+
+def replace_row(connection: Connection, table: Table, keys: Sequence[str], row: Row) -> None:
+    """Insert a row; it replaces a row with the same key columns."""
+    connection.execute(delete(table).where(*(table.c[key] == row[key] for key in keys)))
+    connection.execute(insert(table), row)

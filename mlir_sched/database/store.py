@@ -21,16 +21,17 @@ from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.engine import (
+    Patience,
     StoreOutageError,
     check_integrity,
     enable_wal,
     is_file,
     make_engine,
     parse_url,
+    silent,
     store_name,
     transaction,
 )
-from mlir_sched.database.patience import Patience, silent
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
 from mlir_sched.database.schema import (
     CLOCKS,
@@ -42,16 +43,18 @@ from mlir_sched.database.schema import (
     SEARCHES,
     TASKS,
     WORK_COSTS,
+    Row,
     dump_json,
+    insert_missing,
     program_row,
     record_row,
+    replace_row,
     row_program,
     row_record,
     row_task,
     task_row,
 )
 from mlir_sched.database.schema_version import has_tables, make_tables
-from mlir_sched.database.statements import Row, insert_missing, replace_row
 from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.errors import LASTING, IllegalTraceError, UserError
 from mlir_sched.outcome import Timing, Verdict

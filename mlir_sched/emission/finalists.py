@@ -27,7 +27,7 @@ from mlir_sched.library.library import sequence_symbol
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.program.closing import SHORT_SESSION_S
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
-from mlir_sched.runner.checks.narrow_sums import why_sums_differ
+from mlir_sched.runner.checks.rounding import why_sums_differ
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace

@@ -1,1 +1,20 @@
 """Transform libraries: sequences with their matchers, and rewrites, in one file that IREE runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RewriteScript:
+    """The script of a rewrite of one whole program, as plain data.
+
+    Attributes:
+        name: Name of the rewrite, as a library states it.
+        symbol: The named sequence that rewrites the program; it consumes the program's module and returns it.
+        text: A transform library with this sequence and all sequences that it needs.
+    """
+
+    name: str
+    symbol: str
+    text: str

@@ -17,11 +17,11 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import APPLIED, EMISSION, SEQUENCE_CHOSEN
-from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
+from mlir_sched.compiler.flags import DISPATCH_ENTRY, PROGRAM_ENTRY
 from mlir_sched.compiler.operations import named_attributes, producer, walk
 from mlir_sched.errors import ScriptError
+from mlir_sched.library import RewriteScript
 from mlir_sched.library.matcher import append_matcher
-from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Decision, Trace
 from mlir_sched.transform_scripts.script.building import (

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
-from mlir_sched.preflight.room import needs_of, require_room
-from mlir_sched.preflight.scratch import require_scratch
+from mlir_sched.preflight.room import needs_of, require_room, require_scratch
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches
 from mlir_sched.tuning.options import TuneOptions
 

@@ -18,11 +18,11 @@ import psutil
 from mlir_sched import __version__
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.gpu_model.ptxas import find_assembler
-from mlir_sched.preflight.scratch import require_scratch
+from mlir_sched.preflight.room import require_scratch
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import KINDS, available_cpus, detect_target, target_kind
-from mlir_sched.targets.runtime_tools import local_task_workers
+from mlir_sched.targets.machine import local_task_workers
 from mlir_sched.tuning.options import TuneOptions
 
 OLDEST_PYTHON = (3, 11)

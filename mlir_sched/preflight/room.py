@@ -1,13 +1,17 @@
-"""The room that a run needs on the file systems that it writes to."""
+"""The room that a run needs on the file systems that it writes to, the folder for temporary files among them."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.errors import UserError
+from mlir_sched.compiler.flags import library_flags
+from mlir_sched.errors import UnusablePathError, UserError
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 SCRATCH_BYTES = 32 << 20
@@ -24,6 +28,7 @@ TASKS = 32
 """Dispatches of a program, for which the room for records is found before they are counted."""
 CANDIDATES_PER_S = 4
 """Most candidates that a run by time evaluates per second, about: one core compiles and measures two."""
+_ADVICE = "set TMPDIR to another folder"
 
 
 @dataclass(frozen=True)
@@ -90,3 +95,33 @@ def _records(options: TuneOptions) -> int:
 
 def _mebibytes(number: int) -> str:
     return f"{number / 2**20:.0f} MiB"
+
+
+def require_scratch() -> Path:
+    """Return the folder in which all temporary files are made.
+
+    Python takes another folder where the one of ``TMPDIR`` cannot be written; IREE's linker does not, and fails.
+
+    Raises:
+        UserError: No file can be made in the folder, or IREE does not take its path.
+    """
+    wanted = os.environ.get("TMPDIR")
+    if wanted and not _is_writable(Path(wanted)):
+        raise UserError(f"{wanted}: temporary files cannot be written (TMPDIR); make the folder, or {_ADVICE}")
+    try:
+        with temporary_folder() as folder:
+            library_flags(Path(folder) / "library.mlir")
+    except UnusablePathError as error:
+        raise UserError(f"{tempfile.gettempdir()}, for temporary files: {error.why}; {_ADVICE}") from error
+    except OSError as error:
+        where = error.filename or "temporary files"
+        raise UserError(f"{where}: cannot be written ({error.strerror or error}); make room, or {_ADVICE}") from error
+    return Path(tempfile.gettempdir())
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

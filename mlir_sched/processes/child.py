@@ -19,8 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.processes.executable import kill_group
-from mlir_sched.processes.exit_status import SAID_BYTES, describe_exit, last_words
+from mlir_sched.processes.executable import SAID_BYTES, describe_exit, kill_group, last_words
 from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
 from mlir_sched.processes.held_signals import termination_blocked
 from mlir_sched.processes.limits import ChildError, ChildLimits, ChildStalledError, ChildTimeoutError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import EnvironmentFailureError, Failure, MlirSchedError

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.outcome import Timing
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile

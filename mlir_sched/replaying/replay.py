@@ -25,8 +25,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
 from mlir_sched.program.whole_program import CompiledModel
-from mlir_sched.replaying.accepted_flags import require_own_flags
-from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
+from mlir_sched.replaying.program_state import ProgramJudgement, judge_program, require_own_flags
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, ReplayResult
 from mlir_sched.replaying.replayed_folder import require_output, write_replayed
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program
-from mlir_sched.targets.runtime_tools import runtime_tool
+from mlir_sched.targets.machine import runtime_tool
 from mlir_sched.tensors.element_types import Array, dtype_of
 from mlir_sched.tensors.packing import to_words
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from mlir_sched.processes.limits import (
 )
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.runner import protocol
-from mlir_sched.runner.protocol import RequestFailed
+from mlir_sched.runner.benchmark_module import find_tools
+from mlir_sched.runner.options import RunnerOptions
+from mlir_sched.runner.protocol import CallsSetup, EventsSetup, RequestFailed, Setup, WallSetup
+from mlir_sched.targets.clock import CALLS, EVENTS, WALL, Clock
 
 START_TIMEOUT_S = 120.0
 """Seconds that the process may take to start; it takes about 0.3 s on a quiet machine."""
@@ -187,3 +191,28 @@ def _may_have_lost_device(reply: object) -> bool:
     if isinstance(reply, protocol.Prepared):
         return reply.error is not None
     return isinstance(reply, protocol.Raised) and reply.failure.kind is FailureClass.RUN_ERROR
+
+
+def setup_of(options: RunnerOptions, cores: tuple[int, ...]) -> Setup:
+    """Return what the runner process is set up with; ``cores`` are those that programs are pinned to, if they are."""
+    return SETUPS[options.clock](options, cores)
+
+
+def _wall(options: RunnerOptions, cores: tuple[int, ...]) -> Setup:
+    race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.checks.data_race_threads]
+    return WallSetup(cores, race_cores, options.samples.calibration_tolerance)
+
+
+def _events(options: RunnerOptions, _: tuple[int, ...]) -> Setup:
+    return EventsSetup(options.driver.uri, *find_tools())
+
+
+def _calls(options: RunnerOptions, _: tuple[int, ...]) -> Setup:
+    return CallsSetup(options.driver.uri)
+
+
+SETUPS: Mapping[Clock, Callable[[RunnerOptions, tuple[int, ...]], Setup]] = {
+    WALL: _wall,
+    EVENTS: _events,
+    CALLS: _calls,
+}

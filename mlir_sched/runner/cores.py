@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
+import numpy as np
 import psutil
 
-from mlir_sched.runner.calibration_kernel import CalibrationKernel
-
 _CPU_SYSFS = Path("/sys/devices/system/cpu")
+SIZE = 64
+REPEATS = 8
+"""The kernel multiplies two 64x64 f32 matrices 8 times: 48 KB and 4 MFLOP, some 50 us on one AVX-512 core."""
 
 
 def choose_cores(threads: int) -> tuple[int, ...]:
@@ -80,3 +82,20 @@ def _occupy(core: int, ended: Event) -> None:
     kernel = CalibrationKernel()
     while not ended.is_set():
         kernel.run()
+
+
+class CalibrationKernel:
+    """A fixed computation that is bound by the multiply-add units, which hardware threads share.
+
+    Its matrices live in the first-level cache.
+    """
+
+    def __init__(self) -> None:
+        self._left = np.full((SIZE, SIZE), 0.5, dtype=np.float32)
+        self._right = np.full((SIZE, SIZE), 0.25, dtype=np.float32)
+        self._product = np.empty((SIZE, SIZE), dtype=np.float32)
+
+    def run(self) -> None:
+        """Run the kernel once, on the current core."""
+        for _ in range(REPEATS):
+            np.matmul(self._left, self._right, out=self._product)

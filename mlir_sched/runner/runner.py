@@ -14,13 +14,12 @@ from mlir_sched.outcome import Judged, Timing, Verdict
 from mlir_sched.runner import protocol
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.checks.inputs import PROBES
-from mlir_sched.runner.client import RunnerClient
+from mlir_sched.runner.client import RunnerClient, setup_of
 from mlir_sched.runner.cores import busy, choose_cores, other_cores
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
-from mlir_sched.runner.setups import setup_of
 from mlir_sched.targets.clock import SpareCores
 
 LOADED_BYTES_PER_S = 20e6

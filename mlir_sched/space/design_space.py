@@ -11,8 +11,7 @@ import numpy as np
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.payload import Dispatch
 from mlir_sched.space.features import COUNT, featurise
-from mlir_sched.space.module_errors import module_errors
-from mlir_sched.space.space import Space
+from mlir_sched.space.space import Space, module_errors
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.emitter import Emitter

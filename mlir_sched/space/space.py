@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 
-from mlir_sched.errors import UserError
+from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.payload import Dispatch
-from mlir_sched.plugins import make_all
-from mlir_sched.space.module_errors import module_errors
-from mlir_sched.space.sources import sources_digest
+from mlir_sched.plugins import make_all, origin_of
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.module import Sketch, TransformModule
 
 ENTRY_POINTS = "mlir_sched.transform_modules"
 """Entry-point group through which other distributions register transform modules (a class or a factory)."""
+_PACKAGE = "mlir_sched"
+_ROOT = Path(__file__).parents[1]
+_OWN = ("transform_scripts", "space")
+"""The packages that print scripts, beside the files of plain data; IREE's version is a part of the tasks' keys."""
 
 
 class Space:
@@ -159,3 +164,57 @@ def registered_modules(target: Target) -> Iterator[TransformModule]:
             raise UserError(f"{entry.value}, registered as {entry.name!r}, does not make a TransformModule")
         if module.is_for(target):
             yield module
+
+
+class module_errors:  # noqa: N801 - reads as a statement
+    """Turn the exception of a module that is not ours into a user error that names the module and the line.
+
+    Args:
+        module: Name of the transform module.
+        python_module: Name of the Python module that defines it.
+    """
+
+    def __init__(self, module: str, python_module: str) -> None:
+        self._module, self._ours = module, python_module.startswith("mlir_sched.")
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._ours or not isinstance(error, Exception) or isinstance(error, MlirSchedError):
+            return
+        file, line = origin_of(error)
+        raise UserError(
+            f"the transform module {self._module!r} raised {type(error).__name__}: {error} "
+            f"({file}:{line}); mend it or leave it out"
+        ) from error
+
+
+def sources_digest(modules: Iterable[TransformModule]) -> str:
+    """Return a digest of the sources of mlir-sched and of transform modules; empty where a source cannot be found.
+
+    Records of equal sources are known to have the scripts that traces make today.
+
+    Of a module of others these are all files of the package that it lies in, or its file where that is in no package.
+    What it imports from elsewhere does not count.
+    """
+    files = [*_ROOT.glob("*.py"), *(file for package in _OWN for file in (_ROOT / package).rglob("*.py"))]
+    for name in sorted({type(module).__module__ for module in modules}):
+        if name.split(".")[0] != _PACKAGE:
+            found = _files_of(name)
+            if not found:
+                return ""
+            files += found
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def _files_of(name: str) -> list[Path]:
+    """Return the source files that a Python module stands for; none where it is no file."""
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None)
+    if module is None or file is None or not Path(file).is_file():
+        return []
+    return list(Path(file).parent.rglob("*.py")) if module.__package__ else [Path(file)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from mlir_sched.errors import UserError
 from mlir_sched.plugins import PluginGroup
 from mlir_sched.targets import cuda, llvm_cpu, rocm, vulkan
-from mlir_sched.targets.devices.description_file import FILE
+from mlir_sched.targets.devices import FILE
 from mlir_sched.targets.kind import TargetKind
 from mlir_sched.targets.llvm_cpu import available_cpus
 from mlir_sched.targets.target import Target

@@ -1,7 +1,7 @@
 """The clocks that times of programs are read from, with what everybody may ask of them.
 
 A further clock takes one more :class:`Clock` here, its options (``runner/options.py``), its set-up
-(``runner/setups.py``) and, where programs are called in a way of their own, a bench (``runner/worker/``).
+(``runner/client.py``) and, where programs are called in a way of their own, a bench (``runner/worker/``).
 """
 
 from __future__ import annotations

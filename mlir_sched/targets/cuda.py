@@ -1,7 +1,7 @@
 """An NVIDIA GPU through IREE's cuda backend: this machine's, or a device that need not be there.
 
 IREE 3.13 records no times of CUDA dispatches (``iree_hal_cuda_device_profiling_begin`` of its ``cuda_device.c`` is "not
-implemented"); a device of this machine is timed by calls (``runner/worker/device_calls.py``).
+implemented"); a device of this machine is timed by calls (``runner/worker/benches/calls_bench.py``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.targets.clock import CALLS
+from mlir_sched.targets.devices import FILE, ask_driver
 from mlir_sched.targets.devices.cuda_devices import ARCHITECTURES, CUDA, CudaDevice, architecture, read_description
-from mlir_sched.targets.devices.description_file import FILE
-from mlir_sched.targets.devices.driver import ask_driver
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits

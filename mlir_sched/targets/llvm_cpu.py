@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from mlir_sched.compiler.program_flags import FUSED_PADDING
+from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.targets.kind import DATA_TILING, DEFAULT, TargetKind
-from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
+from mlir_sched.targets.machine import cpu_identity, cpu_model, local_task_workers, runtime_version
 from mlir_sched.targets.processor import CPU, CPU_FEATURES, HOST, flag_values
 from mlir_sched.targets.resolved import integer, resolve
-from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.targets.target import LOCAL, Target
 
 NAME = "llvm-cpu"

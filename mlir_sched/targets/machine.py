@@ -1,14 +1,24 @@
-"""The properties of this machine that measured times depend on: its processor and IREE's runtime."""
+"""This machine, as far as measured times depend on it: its processor, and IREE's runtime with its executables."""
 
 from __future__ import annotations
 
+import importlib.util
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from mlir_sched.errors import UserError
+from mlir_sched.processes.executable import run_program
+from mlir_sched.processes.limits import ChildError, ChildLimits
+from mlir_sched.processes.memory import child_memory_bytes
 
 _CPUINFO = Path("/proc/cpuinfo")
 _X86 = ("model name", "cpu family", "model")
 _ARM = ("CPU implementer", "CPU architecture", "CPU variant", "CPU part")
+_PACKAGE = "iree._runtime_libs"
+_TIMEOUT_S = 60.0
+_WORKERS = re.compile(r"^# topology\[\d+\]: (\d+) worker groups", re.MULTILINE)
 
 
 def cpu_model(cpuinfo: Path = _CPUINFO) -> str:
@@ -44,3 +54,35 @@ def _first_cpu(cpuinfo: Path) -> dict[str, str]:
         return {}
     pairs = (line.partition(":") for line in block.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def runtime_tool(name: str) -> str:
+    """Return the path of an executable of IREE's runtime package, such as ``iree-benchmark-module``.
+
+    Raises:
+        UserError: The package is not installed, or lacks the executable.
+    """
+    spec = importlib.util.find_spec(_PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (tool := Path(folder) / name).is_file():
+            return str(tool)
+    raise UserError(f"iree-base-runtime has no {name}; install iree-base-runtime 3.13")
+
+
+def local_task_workers() -> int:
+    """Return how many threads IREE's ``local-task`` starts by default on the CPUs that this process may use.
+
+    IREE decides: one thread per physical core of one NUMA node, and at most 64.
+
+    Raises:
+        UserError: IREE's tools do not tell.
+    """
+    try:
+        limits = ChildLimits(_TIMEOUT_S, child_memory_bytes())
+        ended = run_program([runtime_tool("iree-run-module"), "--dump_task_topologies"], limits)
+        workers = sum(map(int, _WORKERS.findall(ended.output.decode(errors="replace"))))
+    except ChildError:
+        workers = 0
+    if workers < 1:
+        raise UserError("iree-run-module does not tell how many threads it starts here; give the number of threads")
+    return workers

@@ -11,8 +11,7 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.targets.clock import EVENTS
-from mlir_sched.targets.devices.description_file import FILE
-from mlir_sched.targets.devices.driver import ask_driver
+from mlir_sched.targets.devices import FILE, ask_driver
 from mlir_sched.targets.devices.vulkan_devices import Description, VulkanDevice, iree_target, read_description
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import cpu_identity, runtime_version

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler.library_flags import is_utf8
-from mlir_sched.compiler.program_flags import task_flags
+from mlir_sched.compiler.flags import is_utf8, task_flags
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import WorkerLimits, run_isolated
 from mlir_sched.errors import UserError

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.models.cost_model import CostModel, Feed, Measured, ModelTask, Rows
-from mlir_sched.search.random_search import RandomSearch
+from mlir_sched.search.strategy import RandomSearch
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 SPACES = (SyntheticMatmulSpace(64, 48, 32), SyntheticMatmulSpace(96, 64, 64))

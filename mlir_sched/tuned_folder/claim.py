@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.errors import UserError
-from mlir_sched.targets.devices.description_file import FILE
+from mlir_sched.targets.devices import FILE
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.error_log import is_error_log

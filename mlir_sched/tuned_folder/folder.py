@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler.library_flags import library_in, without_library
-from mlir_sched.compiler.response_file import read_response_file
+from mlir_sched.compiler.flags import library_in, read_response_file, without_library
 from mlir_sched.errors import UserError
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target

@@ -23,8 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.attributes import EMISSION
-from mlir_sched.compiler.library_flags import library_flags, library_in, without_library
-from mlir_sched.compiler.response_file import read_response_file, write_response_file
+from mlir_sched.compiler.flags import (
+    library_flags,
+    library_in,
+    read_response_file,
+    without_library,
+    write_response_file,
+)
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.manifest import ResultWriter
 from mlir_sched.tuned_folder.names import CURVE, FLAGS, LIBRARY, REPORT, SUMMARY

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.flags import library_flags
 from mlir_sched.errors import UserError
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.names import LIBRARY, LOCK

@@ -18,8 +18,8 @@ from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
-from mlir_sched.search.similar_tasks import seconds_at_best_rates
 from mlir_sched.search.strategy import repaired_in
+from mlir_sched.search.task_scheduler import seconds_at_best_rates
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace

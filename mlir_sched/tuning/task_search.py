@@ -15,7 +15,7 @@ from mlir_sched.evaluation.work import CandidateWork, EstimateWork, Work
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import Dispatch, OpKind
 from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
-from mlir_sched.search.preselection import preselect
+from mlir_sched.search.strategy import preselect
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace

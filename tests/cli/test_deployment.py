@@ -14,7 +14,7 @@ from iree_cases import FLAGS
 from rewriting import library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
-from mlir_sched.compiler.response_file import read_response_file, write_response_file
+from mlir_sched.compiler.flags import read_response_file, write_response_file
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 
 pytestmark = pytest.mark.promise

@@ -6,7 +6,7 @@ import os
 import pytest
 from command_line import Cli
 
-from mlir_sched.targets.runtime_tools import local_task_workers
+from mlir_sched.targets.machine import local_task_workers
 
 pytestmark = pytest.mark.promise
 

@@ -15,7 +15,7 @@ from mlir_sched import RecordStore
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Timing, Verdict
-from mlir_sched.targets.runtime_tools import local_task_workers
+from mlir_sched.targets.machine import local_task_workers
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 from mlir_sched.text import threads
 from mlir_sched.tuned_folder.result import ProgramResult, TuneResult

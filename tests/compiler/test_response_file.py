@@ -9,8 +9,7 @@ import iree_cases as cases
 import pytest
 from applied_sequences import applied_sequences
 
-from mlir_sched.compiler.library_flags import library_flags
-from mlir_sched.compiler.response_file import read_response_file, write_response_file
+from mlir_sched.compiler.flags import library_flags, read_response_file, write_response_file
 from mlir_sched.errors import UserError
 
 LIBRARY = """

@@ -11,7 +11,7 @@ from iree.compiler import ir
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.operations import first_function
-from mlir_sched.compiler.worker.shared_writes import why_threads_collide
+from mlir_sched.compiler.worker.gpu_threads import why_threads_collide
 from mlir_sched.errors import FailureClass
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from stored_records import CONTEXT, TASK, fill_store, make_record
 
-from mlir_sched.database import RecordStore, patience
+from mlir_sched.database import RecordStore, engine
 from mlir_sched.database.engine import ATTEMPT_S, StoreOutageError
 
 NEW = [make_record(f"new{number}") for number in range(3)]
@@ -38,7 +38,7 @@ def held(path: Path, holder: sqlite3.Connection) -> Iterator[RecordStore]:
 def test_a_held_store_is_waited_for_and_the_user_is_told_once(
     held: RecordStore, holder: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "NOTE_S", 0.0)
+    monkeypatch.setattr(engine, "NOTE_S", 0.0)
     notes: list[str] = []
     held.wait_for_locks(60.0, notes.append)
     threading.Timer(2.2 * ATTEMPT_S, holder.execute, ("ROLLBACK",)).start()
@@ -50,7 +50,7 @@ def test_a_held_store_is_waited_for_and_the_user_is_told_once(
 def test_a_store_that_is_held_when_it_is_opened_is_waited_for(
     path: Path, holder: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "NOTE_S", 0.0)
+    monkeypatch.setattr(engine, "NOTE_S", 0.0)
     notes: list[str] = []
     holder.execute("BEGIN EXCLUSIVE")
     threading.Timer(2.2 * ATTEMPT_S, holder.execute, ("ROLLBACK",)).start()

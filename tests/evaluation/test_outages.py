@@ -265,7 +265,7 @@ class Holding(Planted):
 def test_a_round_is_measured_whole_while_another_process_holds_the_store(
     undisturbed: tuple[list[str], set[tuple[object, ...]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.database.patience.NOTE_S", 0.0)
+    monkeypatch.setattr("mlir_sched.database.engine.NOTE_S", 0.0)
     monkeypatch.setattr("mlir_sched.database.engine.ATTEMPT_S", 0.02)
     evaluator = Holding(tmp_path / "records.sqlite", 10)
     with RecordStore.open(evaluator.path) as store:

@@ -6,10 +6,9 @@ import pytest
 from gpu_model.kernels import LOOP, ptx, rows
 
 from mlir_sched.compiler.compile_result import Launch
-from mlir_sched.gpu_model.estimate import Estimate, estimate
+from mlir_sched.gpu_model.estimate import ARITHMETIC_LATENCY, Estimate, estimate
 from mlir_sched.gpu_model.ptx import read_kernel
 from mlir_sched.gpu_model.ptxas import AssemblyError, Resources
-from mlir_sched.gpu_model.waiting import ARITHMETIC_LATENCY
 from mlir_sched.targets.target import GpuResources
 
 DEVICE = GpuResources(10, 2048, 32, 65536, 100 << 10, 64, 1024, 1e9, 1e12)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from gpu_model.kernels import LOOP, ptx
 
+from mlir_sched.gpu_model.estimate import ARITHMETIC_LATENCY, GLOBAL_LATENCY, SHARED_LATENCY, waiting_clocks
 from mlir_sched.gpu_model.execution import Threads
 from mlir_sched.gpu_model.ptx import read_kernel
-from mlir_sched.gpu_model.waiting import ARITHMETIC_LATENCY, GLOBAL_LATENCY, SHARED_LATENCY, waiting_clocks
 
 
 def clocks(*lines: str) -> float:

@@ -14,8 +14,7 @@ from payload_text import Payload
 from payloads import PAYLOADS, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, compile_model
-from mlir_sched.compiler.library_flags import library_flags
-from mlir_sched.compiler.response_file import read_response_file, write_response_file
+from mlir_sched.compiler.flags import library_flags, read_response_file, write_response_file
 from mlir_sched.library.library import TunedSequence, build_library, provenance_of
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target

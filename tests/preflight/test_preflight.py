@@ -13,13 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mlir_sched.compiler import library_flags as library_flags_module
+from mlir_sched.compiler import flags as flags_module
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.preflight import room as room_module
-from mlir_sched.preflight.room import RECORD_BYTES, needs_of, require_room
-from mlir_sched.preflight.scratch import require_scratch
+from mlir_sched.preflight.room import RECORD_BYTES, needs_of, require_room, require_scratch
 from mlir_sched.processes.temporary import remove_session_folder
 from mlir_sched.program import building
 from mlir_sched.tuning.options import TuneOptions
@@ -82,7 +81,7 @@ def test_usual_names_are_taken(scratch: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_path_that_iree_does_not_take_is_no_fault_of_a_variant(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object) -> None:
-        library_flags_module.library_flags(Path("/tmp/user@host/library.mlir"))
+        flags_module.library_flags(Path("/tmp/user@host/library.mlir"))
 
     monkeypatch.setattr(building, "build_variant", build)
     default = SimpleNamespace(not_run={}, tasks=())

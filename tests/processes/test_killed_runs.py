@@ -16,8 +16,7 @@ import pytest
 from folders import ROOT, SUPPORT
 from running_command import Run, start
 
-from mlir_sched.compiler.library_flags import library_in, without_library
-from mlir_sched.compiler.response_file import read_response_file
+from mlir_sched.compiler.flags import library_in, read_response_file, without_library
 from mlir_sched.processes.temporary import PREFIX
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import read_tuned_folder

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from running_command import Run, start
 
-from mlir_sched.compiler.response_file import write_response_file
+from mlir_sched.compiler.flags import write_response_file
 from mlir_sched.targets.llvm_cpu import FLAGS
 
 pytestmark = pytest.mark.alone

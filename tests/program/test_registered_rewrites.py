@@ -28,7 +28,7 @@ from mlir_sched.program.rewrites.offered import ENTRY_POINTS
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms
 from mlir_sched.program.variants.programs import MeasuredPrograms
-from mlir_sched.replaying.accepted_flags import own_flags
+from mlir_sched.replaying.program_state import own_flags
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.space import Space
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice

@@ -11,9 +11,9 @@ from fixed_targets import FIXED
 from mlir_sched.database.record import measuring_context
 from mlir_sched.program.profile import _device_flags
 from mlir_sched.runner import CheckOptions, RacingOptions, RunnerOptions, SampleOptions, TimeoutOptions
+from mlir_sched.runner.client import SETUPS, setup_of
 from mlir_sched.runner.options import BY_CLOCK
 from mlir_sched.runner.protocol import CallsSetup, EventsSetup, Setup, WallSetup
-from mlir_sched.runner.setups import SETUPS, setup_of
 from mlir_sched.runner.worker.server import bench_for
 from mlir_sched.targets.clock import CALLS, CLOCKS, EVENTS
 from mlir_sched.targets.target import LOCAL, Driver

@@ -245,7 +245,7 @@ def test_benchmark_program_that_hangs_is_a_timeout_and_is_killed(
 ) -> None:
     require_vulkan()
     tools = hanging_when_timed(tmp_path, tmp_path / "runs", 1), find_tools()[1]
-    monkeypatch.setattr("mlir_sched.runner.setups.find_tools", lambda: tools)
+    monkeypatch.setattr("mlir_sched.runner.client.find_tools", lambda: tools)
     monkeypatch.setenv("MLIR_SCHED_TEST", str(tmp_path))
     samples, timeouts = replace(FAST.samples, overhead_s=0.02), TimeoutOptions(call_s=1.0, factor=1.0)
     options = replace(FAST, samples=samples, timeouts=timeouts)
@@ -269,7 +269,7 @@ def sleeping(folder: Path) -> list[psutil.Process]:
 ORPHAN = """
 import sys, pathlib
 from mlir_sched.runner import *
-from mlir_sched.runner import setups as module
+from mlir_sched.runner import client as module
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import *
 from mlir_sched.targets.clock import EVENTS

@@ -6,7 +6,7 @@ import pytest
 from mlir_sched.models import RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.models.cost_model import FloatArray, Measured
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, Observation, RandomSearch
-from mlir_sched.search.diversity import spread_out
+from mlir_sched.search.evolutionary import spread_out
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 from mlir_sched.testing.strategies import SPACE, run_search
 from mlir_sched.trace import Trace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sched.sampling import Categorical
-from mlir_sched.search.preselection import preselect
+from mlir_sched.search.strategy import preselect
 from mlir_sched.trace import Decision, Trace
 
 SKETCHES = ("slow", "slow", "fast", "fast", "fast", "unknown")

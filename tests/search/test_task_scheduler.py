@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from mlir_sched.search import Demand, GradientOptions, GradientScheduler, TaskProgress
-from mlir_sched.search.similar_tasks import seconds_at_best_rates
+from mlir_sched.search.task_scheduler import seconds_at_best_rates
 
 
 class Simulation:

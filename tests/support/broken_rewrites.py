@@ -9,7 +9,7 @@ from unittest import mock
 from iree.compiler import ir
 from plans import Named
 
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.program.worker import rewriting

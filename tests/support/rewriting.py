@@ -11,8 +11,8 @@ import numpy as np
 from iree.compiler import ir
 from iree_cases import FLAGS
 
+from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.iree_compile import iree_compile_path
-from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.library.library import build_library
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline

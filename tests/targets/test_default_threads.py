@@ -10,8 +10,8 @@ import pytest
 from vulkan import require_vulkan
 
 from mlir_sched.errors import UserError
-from mlir_sched.targets import TARGETS, detect_target, runtime_tools
-from mlir_sched.targets.runtime_tools import local_task_workers, runtime_tool
+from mlir_sched.targets import TARGETS, detect_target, machine
+from mlir_sched.targets.machine import local_task_workers, runtime_tool
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 MOST = 64
@@ -68,7 +68,7 @@ def test_where_iree_does_not_tell_the_number_is_asked_for(tmp_path: Path, monkey
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nexit 0\n")
     silent.chmod(0o755)
-    monkeypatch.setattr(runtime_tools, "runtime_tool", lambda name: str(silent))
+    monkeypatch.setattr(machine, "runtime_tool", lambda name: str(silent))
     with pytest.raises(UserError, match="give the number of threads"):
         detect_target("llvm-cpu", None)
 
@@ -76,6 +76,6 @@ def test_where_iree_does_not_tell_the_number_is_asked_for(tmp_path: Path, monkey
 def test_a_tool_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path(runtime_tool("iree-run-module")).is_file()
     for package in ("email", "no_such_package"):
-        monkeypatch.setattr(runtime_tools, "_PACKAGE", package)
+        monkeypatch.setattr(machine, "_PACKAGE", package)
         with pytest.raises(UserError, match="iree-base-runtime has no iree-run-module; install iree-base-runtime"):
             runtime_tool("iree-run-module")

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlir_sched.compiler.library_flags import library_in, without_library
-from mlir_sched.compiler.response_file import read_response_file
+from mlir_sched.compiler.flags import library_in, read_response_file, without_library
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 from mlir_sched.tuned_folder.installation import EmittedFiles, emission_of, install

@@ -15,7 +15,7 @@ from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluation.evaluator import Evaluator
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile

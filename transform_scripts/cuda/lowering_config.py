@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from mlir_sched.targets.target import MatrixUnit
 from mlir_sched.transform_scripts import llvm_gpu
-from mlir_sched.transform_scripts.common.contraction import by_one
+from mlir_sched.transform_scripts.common import by_one
 from mlir_sched.transform_scripts.gpu.matrix_units import MatrixProduct, matrix_product, sample_matrix_tiles
 from mlir_sched.transform_scripts.llvm_gpu.lowering_config import PROMOTE, tile_and_fuse
 from mlir_sched.transform_scripts.schedule import Schedule

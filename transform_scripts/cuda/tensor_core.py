@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import MatrixUnit, Target
 from mlir_sched.transform_scripts import matchers, patterns
-from mlir_sched.transform_scripts.common.contraction import tile_reduction
+from mlir_sched.transform_scripts.common import tile_reduction
 from mlir_sched.transform_scripts.cuda.lowering import copy_ahead, pipeline, require_register_file, sample_depth
 from mlir_sched.transform_scripts.gpu.lowering import hoist_accumulators, map_sharing_threads
 from mlir_sched.transform_scripts.gpu.matrix_units import MatrixProduct, matrix_product, sample_matrix_tiles

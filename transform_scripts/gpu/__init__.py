@@ -2,10 +2,8 @@
 
 from mlir_sched.transform_scripts.gpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.gpu.convolution import ConvolutionTiling
-from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
-from mlir_sched.transform_scripts.gpu.linear_elementwise import LinearElementwise
-from mlir_sched.transform_scripts.gpu.linear_reduction import LinearReduction
-from mlir_sched.transform_scripts.gpu.reduction import ReductionTiling
+from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling, LinearElementwise
+from mlir_sched.transform_scripts.gpu.reduction import LinearReduction, ReductionTiling
 from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution

@@ -6,7 +6,7 @@ shares its loads. A third loop has workgroups of its own; every other loop is wa
 are tiled by 1, so the code to vectorize has no windows left: it is a product of two matrices, or element-wise.
 
 Source: the tile of a thread is that of :mod:`~mlir_sched.transform_scripts.gpu.contraction`, the roles of the loops are
-those of :mod:`~mlir_sched.transform_scripts.common.convolution`.
+those of :mod:`~mlir_sched.transform_scripts.common`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
-from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, by_one
-from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, OnThreads, by_one, sharing_loops, vector_loops
 from mlir_sched.transform_scripts.extents import vector_elements
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
-from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mlir_sched.targets.target import MatrixUnit
-from mlir_sched.transform_scripts.common.contraction import by_one
+from mlir_sched.transform_scripts.common import by_one
 from mlir_sched.transform_scripts.gpu.shared_memory import sample_step, shared_loops
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop

@@ -8,15 +8,17 @@ threads of a workgroup write: only reduced values are kept, in registers.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, by_one
-from mlir_sched.transform_scripts.common.reduction import ReductionModule
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, OnThreads, ReductionModule, by_one
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
-from mlir_sched.transform_scripts.gpu.narrow_integers import reads_narrow_integers
-from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
+from mlir_sched.transform_scripts.gpu.elementwise import reads_narrow_integers
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import walked_by_subgroups
+from mlir_sched.transform_scripts.gpu.thread_turns import distribute_in_turns
+from mlir_sched.transform_scripts.module import MatchingModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loops, Reduction, parallel_loops, reduction_loops
 
@@ -46,7 +48,7 @@ class ReductionTiling(OnThreads, ReductionModule):
 def reduced_by_threads(op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
     """Match reductions to several results, each of which one thread computes, but not long rows that subgroups walk.
 
-    Narrow integers are left out (:mod:`~mlir_sched.transform_scripts.gpu.narrow_integers`).
+    Narrow integers are left out (:mod:`~mlir_sched.transform_scripts.gpu.elementwise`).
     """
     found = matchers.reduction(op, dispatch)
     if found is None or not found.rows or any(reads_narrow_integers(each) for each in found.ops):
@@ -96,3 +98,26 @@ def _columns(found: Reduction) -> Loops:
     """Return the root's loops that a reduction of the dispatch runs along."""
     rows = {loop.position(found.root) for loop in found.parallel}
     return tuple(loop for loop in parallel_loops(found.root) if loop.position(found.root) not in rows)
+
+
+class LinearReduction(OnThreads, MatchingModule):
+    """A module for results of any extents: tiles go to workgroups, their results to threads in turns."""
+
+    name: ClassVar[str] = "linear_reduction"
+
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
+        """Match what :class:`~.reduction.ReductionTiling` matches."""
+        return reduced_by_threads(op, dispatch, target)
+
+    def left_open(self, found: Reduction, dispatch: Dispatch) -> dict[str, Any]:
+        """Leave only lowering open."""
+        del found, dispatch
+        return {}
+
+    def schedule(self, s: Schedule, found: Reduction) -> None:
+        """Distribute over workgroups, then result by result over threads.
+
+        After: ``forall workgroups: forall results, threads in turns:`` what :func:`~.reduction.reduce_tile` makes.
+        """
+        distribute_in_turns(s, found.root, found.rows)
+        reduce_tile(s, found)

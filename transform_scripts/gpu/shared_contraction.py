@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
-from mlir_sched.transform_scripts.common.contraction import tile_reduction
+from mlir_sched.transform_scripts.common import OnThreads, tile_reduction
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
-from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.gpu.shared_memory import (
     distribute_over_workgroups,
     mapping,

@@ -14,7 +14,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
+from mlir_sched.transform_scripts.common import OnThreads
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Reduction, loop_of

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from mlir_sched.payload import LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
+from mlir_sched.transform_scripts.common import OnThreads
 from mlir_sched.transform_scripts.extents import vector_multiple
-from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop, parallel_loops

@@ -10,7 +10,7 @@ import math
 
 from mlir_sched.payload import LinalgOp
 from mlir_sched.targets.target import GpuLimits
-from mlir_sched.transform_scripts.common.workgroups import workgroup_mapping
+from mlir_sched.transform_scripts.common import workgroup_mapping
 from mlir_sched.transform_scripts.extents import powers_of_two
 from mlir_sched.transform_scripts.gpu.thread_distribution import require_counts
 from mlir_sched.transform_scripts.schedule import Schedule

@@ -16,9 +16,9 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
-from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.extents import vector_elements
-from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.lowering import takes_f16_maxima
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Attention, Loop, Loops, reduction_loops

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Operand
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common.contraction import (
+from mlir_sched.transform_scripts.common import (
     MAX_REDUCTION_STEP,
     ContractionModule,
     by_one,

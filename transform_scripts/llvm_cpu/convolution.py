@@ -26,7 +26,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
+from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.extents import is_uneven, vector_elements, vector_multiple
 from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule

@@ -18,7 +18,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, Operand
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.contraction import by_one
+from mlir_sched.transform_scripts.common import by_one
 from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import (
     INSTRUCTIONS,
     LANES,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.transform_scripts.llvm_cpu.unique_names import with_unique_name
+from mlir_sched.transform_scripts.common import with_unique_name
 from mlir_sched.transform_scripts.structures import Contraction
 
 LANES = 16

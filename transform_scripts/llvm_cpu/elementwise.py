@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
+from mlir_sched.transform_scripts.common import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.extents import is_uneven
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, Loop

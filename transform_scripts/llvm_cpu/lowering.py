@@ -9,11 +9,19 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import passes_before_vectors
 from mlir_sched.transform_scripts.module import LoweringModule, Sketch
 from mlir_sched.transform_scripts.schedule import Schedule
 
 NO_PIPELINE = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
+WIDENING = "iree-llvmcpu-expand-f16-op-to-f32"
+"""The pass that widens maxima of f16 numbers to f32; it knows numbers and no vectors.
+
+IREE runs it behind scripts. Where these leave vectors of such maxima, the compiler rejects the dispatch or crashes, so
+that scripts run the pass themselves, while the ops are still written for numbers. What combines the lanes of a
+reduction has to be vectorized in front of the pass, because the vectorizer knows no reduction by widened maxima; such
+combinations stay ``vector.multi_reduction`` ops, which the pass leaves alone. Minima, and maxima that drop NaNs, need
+none of this. Source: IREE 3.13, ``ExpandF16OpToF32Pass.cpp``, and the order of passes in ``LLVMCPU/Passes.cpp``.
+"""
 
 
 class Lowering(LoweringModule):
@@ -41,3 +49,19 @@ class Lowering(LoweringModule):
         s.include_on_buffers()
         s.run_pass("iree-codegen-llvmcpu-vector-lowering-pipeline")
         s.annotate("translation_info", NO_PIPELINE)
+
+
+def passes_before_vectors(dispatch: Dispatch) -> tuple[str, ...]:
+    """Return the passes that have to run before ops of a dispatch become vectors."""
+    return (WIDENING,) if any(map(takes_f16_maxima, dispatch.ops)) else ()
+
+
+def takes_f16_maxima(op: LinalgOp) -> bool:
+    """Say whether an op may take maxima of f16 numbers."""
+    f16 = any(operand.tensor.element_type == "f16" for operand in (*op.inputs, *op.outputs))
+    return f16 and "arith.maximumf" in op.body
+
+
+def require_lanes(s: Schedule, op: LinalgOp, lanes: int) -> None:
+    """Refuse a reduction by maxima of f16 numbers in one lane, whose combination would be no reduction any more."""
+    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")

@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 from mlir_sched.payload import OpKind
-from mlir_sched.transform_scripts.common.workgroups import workgroup_mapping
+from mlir_sched.transform_scripts.common import workgroup_mapping
 from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule

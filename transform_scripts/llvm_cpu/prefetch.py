@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from mlir_sched.payload import Operand
-from mlir_sched.transform_scripts.llvm_cpu.unique_names import with_unique_name
+from mlir_sched.transform_scripts.common import with_unique_name
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
 

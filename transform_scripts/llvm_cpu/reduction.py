@@ -21,9 +21,9 @@ from typing import ClassVar
 
 from mlir_sched.payload import LinalgOp, OpKind
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common.reduction import ReductionModule
+from mlir_sched.transform_scripts.common import ReductionModule
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
-from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import require_lanes, takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes, takes_f16_maxima
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
     Loop,

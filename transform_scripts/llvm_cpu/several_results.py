@@ -17,7 +17,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import require_lanes, takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes, takes_f16_maxima
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mlir_sched.targets.target import GpuLimits
 from mlir_sched.transform_scripts.gpu.lowering import (
     ThreadLowering,
     distribute_copies,
@@ -62,3 +63,15 @@ def pad_rows(s: Schedule, padding: int) -> None:
         bits = {"padding_size_bits": f"{8 * padding} : i64"}
         s.raw("transform.iree.reduce_shared_memory_bank_conflicts", attributes=bits)
         s.apply_patterns("memref.fold_memref_alias_ops", "canonicalization", cse=True)
+
+
+def translation_info(pipeline: str, threads: int, gpu: GpuLimits) -> str:
+    """Return the ``translation_info`` of a function whose workgroups have their threads along x, in MLIR syntax.
+
+    Args:
+        pipeline: Name of the pipeline (``#iree_gpu.pipeline``).
+        threads: Threads of a workgroup.
+        gpu: The limits of the device.
+    """
+    sizes = f"workgroup_size = [{threads}, 1, 1] subgroup_size = {gpu.subgroup_size}"
+    return f"#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<{pipeline}> {sizes}>"

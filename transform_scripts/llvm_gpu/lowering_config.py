@@ -13,11 +13,11 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, by_one
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, by_one
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
 from mlir_sched.transform_scripts.gpu.shared_memory import fits
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
-from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
+from mlir_sched.transform_scripts.llvm_gpu.lowering import translation_info
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, loop_of

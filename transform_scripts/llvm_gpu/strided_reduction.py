@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import GpuLimits, Target
+from mlir_sched.transform_scripts.common import OnThreads
 from mlir_sched.transform_scripts.extents import powers_of_two
-from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
-from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
+from mlir_sched.transform_scripts.llvm_gpu.lowering import translation_info
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of

@@ -10,7 +10,7 @@ from typing import ClassVar
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts import gpu
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import SharedRows
-from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
+from mlir_sched.transform_scripts.llvm_gpu.lowering import translation_info
 from mlir_sched.transform_scripts.schedule import Schedule
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.contraction import by_one
+from mlir_sched.transform_scripts.common import by_one
 from mlir_sched.transform_scripts.gpu.matrix_units import (
     MatrixProduct,
     MatrixTiles,

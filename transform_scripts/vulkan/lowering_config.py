@@ -12,9 +12,9 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
-from mlir_sched.transform_scripts.gpu.narrow_integers import widens_narrow_integers
+from mlir_sched.transform_scripts.gpu.elementwise import widens_narrow_integers
 from mlir_sched.transform_scripts.gpu.thread_distribution import (
     DIMENSIONS,
     distributed_loops,

@@ -23,8 +23,13 @@ from mlir_sched.compiler.compile_result import CompileResult, Launch, failed
 from mlir_sched.compiler.operations import first_function, symbol_of, walk
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.chaining import add_chain
+from mlir_sched.compiler.worker.gpu_threads import (
+    why_copies_overtake,
+    why_threads_collide,
+    why_threads_differ,
+    why_threads_mix_results,
+)
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
-from mlir_sched.compiler.worker.script_promises import why_copies_overtake, why_threads_differ
 from mlir_sched.compiler.worker.session import (
     CONFIGURATIONS,
     END,
@@ -35,8 +40,6 @@ from mlir_sched.compiler.worker.session import (
     context,
     set_up,
 )
-from mlir_sched.compiler.worker.shared_results import why_threads_mix_results
-from mlir_sched.compiler.worker.shared_writes import why_threads_collide
 from mlir_sched.errors import FailureClass, MlirSchedError
 
 _EXPORT, _RETURN = "hal.executable.export", "hal.return"

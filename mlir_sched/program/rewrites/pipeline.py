@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from iree.compiler import ir
 
+from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
-from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.tasks.worker.extraction import apply_to_program

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
-from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.building import build_variant
 from mlir_sched.program.plan import Site
 from mlir_sched.program.variant import BuiltVariant

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, Worker, run_isolated
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.program.plan import Flags, Plan, Site
 from mlir_sched.program.program_space import VARIANT

@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import VARIANT, ProgramSpace
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds

@@ -93,7 +93,7 @@ class Check:
         given: The inputs of a GIVEN check, and what the outputs have to be if the user says that.
         before: Functions that are called before, in a fresh context, in a program with state.
         doubt: What is to be said beside a result that is too far off, as right programs may be, too
-            (``narrow_sums.py``).
+            (``rounding.py``).
     """
 
     kind: InputKind

@@ -13,8 +13,7 @@ from dataclasses import replace
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.checks.check import Check, Checks, InputKind, IntegerRange, Integers, Tolerance
 from mlir_sched.runner.checks.exactness import ExactInputs, checks_to_cover, exact_inputs, short
-from mlir_sched.runner.checks.narrow_sums import why_sums_differ
-from mlir_sched.runner.checks.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
+from mlir_sched.runner.checks.rounding import dispatch_tolerances, machine_epsilon, model_tolerance, why_sums_differ
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.values import FunctionValues
 

@@ -6,7 +6,13 @@ import math
 from collections.abc import Collection, Iterable
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.runner.checks.exactness import SIGNIFICAND_BITS, computing_bits, reduction_length, short
+from mlir_sched.runner.checks.exactness import (
+    SIGNIFICAND_BITS,
+    computing_bits,
+    has_random_signs,
+    reduction_length,
+    short,
+)
 from mlir_sched.runner.checks.ties import largest_magnitude, layered_share
 from mlir_sched.tensors.element_types import DTYPES
 
@@ -42,6 +48,8 @@ MODEL_ROUNDINGS = {"f64": 2.0**8, "f32": 2.0**8, "f16": 4.0, "bf16": 4.0}
 
 UNKNOWN_ROUNDINGS = 2.0**6
 """The same where nothing is known of the program: a sum of 4096 terms in the type of the result."""
+LARGEST = {"f16": 65504.0}
+"""Largest numbers of types that sums of ordinary numbers exceed (IEEE 754)."""
 
 
 def dispatch_tolerances(dispatch: Dispatch, exact: Collection[int] = ()) -> dict[str, float]:
@@ -161,3 +169,36 @@ def _sum_terms(terms: int, epsilon: float) -> float:
     roundoff = epsilon / 2
     stagnating = terms * BIAS / (2 * SAFETY) if terms * roundoff > STAGNATION else 0.0
     return max(math.sqrt(terms), stagnating)
+
+
+def why_sums_differ(dispatches: Iterable[Dispatch]) -> str:
+    """Return what is to be said of the longest sum in f16 or bf16 whose result hangs on the order of its additions.
+
+    Two right programs need not agree on such sums: a wrong result may be nobody's fault.
+
+    A sum of ``n`` terms of one sign and of like magnitude stops growing at ``2^(p + 1)`` terms, with ``p`` bits in the
+    significand: a term is less than half of the distance between two numbers then. Sums of products of two inputs are
+    not meant, as their signs are as good as random.
+    """
+    found = [
+        (reduction_length(op), op.outputs[0].tensor.element_type)
+        for dispatch in dispatches
+        for op in dispatch.ops
+        if _stops_growing(op)
+    ]
+    if not found:
+        return ""
+    terms, kind = max(found)
+    overflow = f"overflow {kind} (at most {LARGEST[kind]:.0f}) or " if terms > LARGEST.get(kind, terms) else ""
+    return f"sums of {terms} terms in {kind} {overflow}stop growing: their results hang on the order of additions"
+
+
+def _stops_growing(op: LinalgOp) -> bool:
+    kind = op.outputs[0].tensor.element_type
+    if kind not in ("f16", "bf16") or op.kind == OpKind.FILL or not op.reduces or not _adds(op) or has_random_signs(op):
+        return False
+    return reduction_length(op) > 1 << (SIGNIFICAND_BITS[kind] + 1)
+
+
+def _adds(op: LinalgOp) -> bool:
+    return any(name in ("arith.addf", "math.fma") for name in op.body)

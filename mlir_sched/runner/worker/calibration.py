@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from mlir_sched.runner.calibration_kernel import CalibrationKernel
+from mlir_sched.runner.cores import CalibrationKernel
 
 HISTORY = 512
 """Number of last measurements that give the quiet time: after these, a lasting change of frequency counts as normal."""

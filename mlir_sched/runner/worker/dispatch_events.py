@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.processes.exit_status import describe_exit, last_words
+from mlir_sched.processes.executable import describe_exit, last_words
 from mlir_sched.processes.limits import ChildMemoryError
 from mlir_sched.runner.benchmark_module import ProgramFiles
 from mlir_sched.runner.protocol import LONG_CALL_S, EventsSetup, RequestFailed

@@ -17,8 +17,15 @@ from mlir_sched.runner.checks.check import Check, Checks, InputKind
 from mlir_sched.runner.checks.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
-from mlir_sched.runner.worker.conditioning import MOST_MOVED, explained_by_rounding
+from mlir_sched.runner.worker.comparison import (
+    MOST_MOVED,
+    compare,
+    deviations,
+    explained_by_rounding,
+    holds_poison,
+    poison_bits,
+    poisoned,
+)
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 from mlir_sched.runner.worker.references import most_usable, telling, why_unverifiable
 from mlir_sched.runner.worker.sequences import RestartedCalls, Sequences, kept
@@ -44,7 +51,7 @@ class Case:
         results: The results of the baseline.
         references: The right results: those of the baseline, unless the user gives them.
         explained: How far each element of each result may be off beyond its tolerance, because rounding of the inputs
-            moves it (``conditioning.py``); None until it is asked for.
+            moves it (``comparison.py``); None until it is asked for.
     """
 
     check: Check
@@ -101,7 +108,7 @@ class Workspace:
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
     A result beyond its tolerance is wrong, unless each element that is beyond is ill-conditioned: unless rounding of
-    the inputs moves this very element of the baseline nearly as far (``conditioning.py``).
+    the inputs moves this very element of the baseline nearly as far (``comparison.py``).
 
     Nothing may be written behind the end of an input or a destination (``device.GUARD_BYTES``).
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.errors import UserError
-from mlir_sched.targets.devices.description_file import read_json
+from mlir_sched.targets.devices import read_json
 from mlir_sched.targets.target import GpuLimits, GpuResources
 
 CUDA = "cuda"

@@ -10,9 +10,9 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects.transform import interpreter
 
-from mlir_sched.compiler.library_flags import PROGRAM_ENTRY
+from mlir_sched.compiler.flags import PROGRAM_ENTRY, task_flags
 from mlir_sched.compiler.operations import symbol_of
-from mlir_sched.compiler.program_flags import task_flags
+from mlir_sched.compiler.version import SUPPORTED
 from mlir_sched.compiler.worker.session import ABI, FLOW, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.tasks.model import Model
@@ -20,10 +20,21 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.call_counts import count_calls
 from mlir_sched.tasks.worker.constants import reuse_bytes
 from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points, stateful
-from mlir_sched.tasks.worker.other_versions import with_version_hint
 from mlir_sched.tasks.worker.task_reader import TaskReader
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
+_FORMS = {
+    "tosa": "TOSA 1.0, in which shapes, shifts, paddings and zero points are operands",
+    "stablehlo": "the StableHLO of its own time",
+    "torch": "the torch dialect of its own time, as iree-turbine and iree-import-onnx of the same version write it",
+}
+"""What IREE reads, by dialect."""
+_OTHER_FORM = re.compile(
+    rf"'({'|'.join(_FORMS)})\.\w+' (?:op )?"
+    r"(?:is unknown|expected|requires attribute|requires \w+ operand|found in dialect|attribute '\w+' failed)"
+)
+"""Messages on an op that has other operands or attributes than its text, or no longer exists. IREE says of an op with
+operands of wrong shapes or types that an operand \"must be\" something, or that types are incompatible."""
 
 
 def extract_model(
@@ -117,3 +128,15 @@ def apply_to_program(library: str, program: Any) -> None:
         interpreter.apply_named_sequence(program.operation, entry, script)
     except (ValueError, ir.MLIRError) as error:
         raise CompilerError(f"the rewrite of the program fails: {error}") from None
+
+
+def with_version_hint(message: str) -> str:
+    """Return a message of IREE's on a program that it cannot read, with the cause where that is the version."""
+    found = _OTHER_FORM.search(message)
+    if found is None:
+        return message
+    dialect = found[1]
+    return (
+        f"{message}; the text may be of another version of {dialect}: IREE {SUPPORTED} reads {_FORMS[dialect]}; "
+        "export the model again in this form"
+    )

@@ -14,8 +14,8 @@ from iree_cases import FLAGS, TARGET
 from rewriting import abi, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.iree_compile import rewrites_in
-from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.library.library import build_library
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import VARIANT, decision

@@ -15,7 +15,7 @@ from rewriting import rewritten_variants, write
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
-from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.library import RewriteScript
 from mlir_sched.program import building
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant, Variant

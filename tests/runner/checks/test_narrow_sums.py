@@ -6,8 +6,8 @@ import pytest
 from rule_ops import dispatch, matmul
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.runner.checks.narrow_sums import why_sums_differ
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
+from mlir_sched.runner.checks.rounding import why_sums_differ
 
 
 def squares(terms: int, kind: str) -> Dispatch:

@@ -12,8 +12,7 @@ from array_device import ArrayDevice, Function
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.comparison import compare, deviations
-from mlir_sched.runner.worker.conditioning import explained_by_rounding
+from mlir_sched.runner.worker.comparison import compare, deviations, explained_by_rounding
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.tensors.element_types import Array
 

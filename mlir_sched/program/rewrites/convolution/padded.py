@@ -13,8 +13,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor, transform
 
+from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.compiler.program_flags import FUSED_PADDING
 from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import copied, generic, slice_of, zero

@@ -17,8 +17,8 @@ import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
+from mlir_sched.compiler.flags import GROWTH
 from mlir_sched.compiler.operations import walk
-from mlir_sched.compiler.program_flags import GROWTH
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,

@@ -12,7 +12,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.program_flags import FUSED_PADDING
+from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, barrier, maps_of
 from mlir_sched.program.rewrites.padding.padding_rewrite import PaddingRewrite, PadSite
 from mlir_sched.program.rewrites.padding.tensor_pad import padded, sides_of

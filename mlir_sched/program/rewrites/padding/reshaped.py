@@ -14,8 +14,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.compiler.program_flags import FUSED_PADDING
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, expand
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of

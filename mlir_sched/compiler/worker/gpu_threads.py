@@ -1,8 +1,8 @@
-"""The check that threads of a workgroup do not overwrite one another's values in the memory that they share.
+"""What is wrong with the threads of a script for GPUs, where IREE compiles a mistake without a word.
 
-On GPUs IREE's bufferization puts every temporary of a script into workgroup memory. A temporary that is meant to be
-private to a thread is then one buffer that all threads write, at the same places: the code compiles, and its numbers
-are wrong on some devices and in some runs. The check reads the IR that the script leaves.
+The numbers of such a program are wrong, in some runs or on some devices only. Most checks read the IR that the script
+leaves; those of mapped threads and of buffers read the script's own ops, as the code that these leave no longer tells
+how many were meant.
 """
 
 from __future__ import annotations
@@ -19,17 +19,24 @@ _WORKGROUP = "#gpu.address_space<workgroup>"
 _SIZE = re.compile(r"workgroup_size = \[([\d, ]+)\]")
 _DIMENSIONS = "xyz"
 _READS = ("memref.load", "vector.load", "vector.transfer_read", "memref.dealloc", "memref.dim", "nvgpu.ldmatrix")
+_SUBSPAN = "hal.interface.binding.subspan"
+_LOADS = ("memref.load", "vector.load", "vector.transfer_read")
+_STORES = ("memref.store", "vector.store", "vector.transfer_write")
+Place = tuple[frozenset[str], ...]
+"""The dimensions of the thread ids that each index of an access depends on."""
+_MAP = "transform.iree.map_nested_forall_to_gpu_threads"
+_PIPELINE, _BUFFERS = "transform.iree.pipeline_shared_memory_copies", "transform.memref.multibuffer"
 
 
 def why_threads_collide(function: Any) -> str:
     """Return which write of a workgroup buffer several threads make at the same place, or an empty string.
 
+    IREE's bufferization puts every temporary of a script into workgroup memory. A temporary that is meant to be private
+    to a thread is then one buffer that all threads write, at the same places.
+
     A write has a place of its own per thread where its indices, its view of the buffer, or the conditions and loops
     around it depend on the ids of the threads along every dimension in which the workgroup has more than one. That
     different ids give different places is not proven.
-
-    Args:
-        function: The function that a script left, mapped to threads.
     """
     size = workgroup_size(function)
     needed = {name for name, threads in zip(_DIMENSIONS, size, strict=False) if threads > 1}
@@ -82,9 +89,7 @@ def _around(op: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
 def thread_ids(value: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
     """Return the dimensions of the thread ids that a number depends on: letters of ``xyz``.
 
-    Args:
-        value: The number.
-        known: The dimensions of numbers that were asked for before; gets those of this number.
+    ``known`` has the dimensions of numbers that were asked for before, and gets those of this number.
     """
     if value in known:
         return known[value]
@@ -100,3 +105,67 @@ def thread_ids(value: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
 
 def _is_place(value: Any) -> bool:
     return isinstance(value.type, (ir.IndexType, ir.IntegerType))
+
+
+def why_threads_mix_results(function: Any) -> str:
+    """Return which read of a result depends on the ids of threads in another way than its writes, or an empty string.
+
+    Threads do not wait for one another's writes of device memory. Where fill and product, say, are mapped to threads in
+    different ways, the product starts from what a neighbour may not have written yet.
+
+    Only accesses of the whole buffer are compared, not those of its views. That equal dependences are equal places is
+    not proven.
+    """
+    if not any(threads > 1 for threads in workgroup_size(function)):
+        return ""
+    known: dict[Any, frozenset[str]] = {}
+    for op in walk(function):
+        if op.name != _SUBSPAN:
+            continue
+        users = [use.owner.operation for use in op.results[0].uses]
+        written = {_place(user, known) for user in users if user.name in _STORES}
+        read = {_place(user, known) for user in users if user.name in _LOADS}
+        for place in read:
+            if others := written - {place}:
+                return f"threads read results at {_shown(place)} that others write at {_shown(others.pop())}"
+    return ""
+
+
+def _place(op: Any, known: dict[Any, frozenset[str]]) -> Place:
+    return tuple(thread_ids(value, known) for value in op.operands if isinstance(value.type, ir.IndexType))
+
+
+def _shown(place: Place) -> str:
+    return f"[{', '.join('+'.join(sorted(ids)) or '-' for ids in place)}]"
+
+
+def why_copies_overtake(script: Any) -> str:
+    """Return which pipeline copies more steps ahead than there are buffers, or an empty string.
+
+    A copy then overwrites what threads still read.
+    """
+    ops = list(walk(script))
+    depths = [_number(op, "depth") for op in ops if op.name == _PIPELINE]
+    buffers = min((_number(op, "factor") for op in ops if op.name == _BUFFERS), default=1)
+    if depths and max(depths) > buffers:
+        return f"copies run {max(depths)} steps deep through {buffers} buffers: they overwrite what is still read"
+    return ""
+
+
+def why_threads_differ(script: Any, function: Any) -> str:
+    """Return how the workgroup of the code differs from the one whose threads were mapped, or an empty string.
+
+    Threads that were mapped and are not launched leave their results out.
+    """
+    found = workgroup_size(function)
+    for op in walk(script):
+        if op.name == _MAP and "workgroup_dims" in op.attributes:
+            sizes = str(op.attributes["workgroup_dims"]).partition(":")[2]
+            mapped = (*map(int, re.findall(r"-?\d+", sizes)), 1, 1)[:3]
+            if mapped != found:
+                return f"the script maps the threads of a workgroup of {mapped} and launches {found or 'another'}"
+    return ""
+
+
+def _number(op: Any, name: str) -> int:
+    return int(ir.IntegerAttr(op.attributes[name]).value)

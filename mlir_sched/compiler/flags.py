@@ -1,8 +1,8 @@
-"""The flags with which ``iree-compile`` uses a transform library.
+"""Flags of ``iree-compile``: those that use a transform library, those that matter early, and files of flags.
 
-Two flags are needed. The first runs the library's ``@__transform_main`` on the whole program before dispatches are
-formed (TransformDialectInterpreter.cpp); the second makes IREE call ``@__kernel_config`` with every dispatch
-(MaterializeUserConfigs.cpp).
+A transform library needs two flags. The first runs the library's ``@__transform_main`` on the whole program before
+dispatches are formed (TransformDialectInterpreter.cpp); the second makes IREE call ``@__kernel_config`` with every
+dispatch (MaterializeUserConfigs.cpp).
 
 The first flag also makes the second safe. IREE loads a library under a lock, and verifies it on the compiler's thread
 pool; a thread that waits for the verification may take up the next dispatch, ask for the library again and wait for
@@ -13,6 +13,7 @@ or does not parse an error, where the second flag alone would silently give the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,13 @@ _PROGRAM_FLAG = (
     "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter{library-file-name="
 )
 _PROGRAM_END = "})"
+GROWTH = "--iree-opt-const-expr-max-size-increase-threshold"
+"""How many bytes a constant may grow when the compiler evaluates what is computed from it (HoistIntoGlobals.cpp)."""
+FUSED_PADDING = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
+"""Padding becomes part of the dispatch that reads the padded tensor. Without this flag a dispatch of its own copies the
+tensor, or its producer writes into a larger buffer whose border is filled before (DispatchCreation/Passes.cpp)."""
+_SPECIAL = re.compile(r"[\s\"'\\]")
+_ESCAPED = re.compile(r"[\\\"]")
 
 
 def library_flags(library: Path) -> tuple[str, ...]:
@@ -107,3 +115,50 @@ def _library_of_program(flag: str) -> Path | None:
             value = value[1:-1]
             return Path(value) if _braces_match(value) else None
     return Path(value) if " " not in value and _braces_match(value) else None
+
+
+def task_flags(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return the flags of a program that matter to its tasks, too: equal dispatches of programs share their records."""
+    return tuple(flag for flag in flags if flag.partition("=")[0] not in (GROWTH, FUSED_PADDING))
+
+
+def write_response_file(flags: Sequence[str]) -> str:
+    """Return the text of a response file, as in ``iree-compile @flags.txt``: a flag per line, quoted where needed."""
+    return "".join(f"{_quoted(flag)}\n" for flag in flags)
+
+
+def read_response_file(text: str) -> tuple[str, ...]:
+    """Return the flags of a response file, in the form that LLVM reads.
+
+    Words end at whitespace; a backslash escapes the next character, also inside single and double quotes. Source: LLVM,
+    ``cl::TokenizeGNUCommandLine`` (CommandLine.cpp).
+
+    Raises:
+        ValueError: A quotation is not closed.
+    """
+    words: list[str] = []
+    quote, inside = "", False
+    characters = iter(text)
+    for character in characters:
+        if not quote and character.isspace():
+            inside = False
+            continue
+        if not inside:
+            words.append("")
+            inside = True
+        if character == "\\":
+            words[-1] += next(characters, "")
+        elif character == quote:
+            quote = ""
+        elif not quote and character in "'\"":
+            quote = character
+        else:
+            words[-1] += character
+    if quote:
+        raise ValueError("no closing quotation")
+    return tuple(words)
+
+
+def _quoted(flag: str) -> str:
+    escaped = _ESCAPED.sub(r"\\\g<0>", flag)
+    return f'"{escaped}"' if _SPECIAL.search(flag) or not flag else flag

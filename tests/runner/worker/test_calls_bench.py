@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mlir_sched.runner.worker import device_calls
-from mlir_sched.runner.worker.device_calls import DISTURBED, DeviceCallClock, DeviceCalls
+from mlir_sched.runner.worker.benches import calls_bench
+from mlir_sched.runner.worker.benches.calls_bench import DISTURBED, DeviceCallClock, DeviceCalls
 
 CALL_S, DISPATCH_S, LENGTH = 30e-6, 5e-6, 32
 
@@ -34,7 +34,7 @@ class FakeDevice:
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:
     fake = FakeDevice()
-    monkeypatch.setattr(device_calls, "time", fake)
+    monkeypatch.setattr(calls_bench, "time", fake)
     return fake
 
 

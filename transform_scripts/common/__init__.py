@@ -1,1 +1,0 @@
-"""Parts of transform modules that name no target: whole modules, bases of modules, choices of loops."""
