@@ -52,7 +52,6 @@ def numbers(verdict: Verdict, inside: Sequence[str]) -> str:
     """Return a verdict on a program, with what was compared where it was verified inside.
 
     Args:
-        verdict: The verdict.
         inside: Dispatches whose results were compared, once per result.
     """
     if not inside:

@@ -135,7 +135,6 @@ class Emitter:
         ``tensor.pad`` and ``linalg.transpose`` ops are left to be vectorized.
 
         Args:
-            target: The op.
             operand: Index of the operand.
             zeros: A zero of every operand's type, in MLIR syntax.
             dimensions: Number of loops of the op.
@@ -194,7 +193,6 @@ class Emitter:
         """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute.
 
         Args:
-            target: The handle.
             name: The attribute's name.
             attribute: The attribute in MLIR syntax; None for a unit attribute.
             at: Where the op stands; by default behind all ops so far.

@@ -88,8 +88,6 @@ def elementwise(op: LinalgOp, dispatch: Dispatch, *, gathers: bool = False) -> E
     """Match the root of a dispatch of element-wise ops and fills; a loop must walk the result's last dimension.
 
     Args:
-        op: The op.
-        dispatch: Its dispatch.
         gathers: Whether ops may also read elements at computed places.
     """
     if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
@@ -274,7 +272,6 @@ def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) ->
     """Return, for the parallel loops of an op longer than 1, the corresponding loops of an epilogue, by position.
 
     Args:
-        op: The op.
         epilogue: An op behind ``op`` that reads its result, directly or through the ops between the two.
         dispatch: The dispatch of both.
     """

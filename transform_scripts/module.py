@@ -182,7 +182,6 @@ class DistributionModule(TransformModule):
         """Tile the root along some of its parallel ``loops`` and fuse the other ops into the tile.
 
         Args:
-            s: The schedule.
             loops: What the module of the sketch's programs returned as
                 :meth:`~mlir_sched.transform_scripts.module.ScheduleModule.parallel`.
         """

@@ -35,7 +35,6 @@ class Schedule(DrawsMixin, TilingMixin, BuffersMixin, PeelingMixin, Vectorizatio
     - this file: patterns and ops of the transform dialect that have no verb, and IREE's own pipelines.
 
     Args:
-        dispatch: The payload.
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.

@@ -68,7 +68,6 @@ def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
     """Print the table per dispatch and the lines about the program.
 
     Args:
-        result: The result.
         threads_chosen: Whether the user chose the number of threads.
     """
     out = console()
@@ -107,7 +106,6 @@ def dispatch_table(dispatches: Sequence[DispatchResult], *, measured: bool = Tru
     """Return the table with one row per dispatch.
 
     Args:
-        dispatches: The dispatches.
         measured: Whether times are measured; estimates are called estimates, and there is one for all untuned code.
     """
     figures = (">share", ">untuned", ">tuned", "speed-up (95 %)" if measured else "speed-up")

@@ -17,7 +17,6 @@ def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) 
     Records that differ only in what the user chose, such as the number of threads, are not mentioned.
 
     Args:
-        store: The store.
         task_keys: The tasks of a program.
         context: Context key of the run.
     """

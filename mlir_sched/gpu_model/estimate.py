@@ -68,10 +68,8 @@ def estimate(
     """Return the estimated time of a dispatch.
 
     Args:
-        kernel: Its code.
         assembled: What the assembled code takes.
         launch: How it is launched.
-        device: The device.
         footprint_bytes: Bytes of the dispatch's inputs and outputs, which the device's memory moves at least once.
 
     Raises:

@@ -37,7 +37,6 @@ def accesses(kernel: Kernel, addresses: Sequence[Mapping[int, int]]) -> list[Acc
     """Return the accesses to memory of a kernel's code.
 
     Args:
-        kernel: The kernel.
         addresses: Addresses by instruction, per thread of a warp (``Threads.first_addresses``). Where an address is not
             known, neighbouring threads are taken to access neighbouring words.
     """

@@ -209,7 +209,6 @@ def with_rewrite(library: str, old: RewriteScript | None, new: RewriteScript | N
     """Return a library with another rewrite of the program; the sequences of dispatches stay as they are.
 
     Args:
-        library: The library.
         old: The rewrite that it has (:func:`has_rewrite`).
         new: The rewrite that it should have.
         program: The decisions that lead to the new rewrite.

@@ -17,7 +17,6 @@ def require_what_is_needed(model: Path, folder: Path | None, store: RecordStore,
     """Check that a run can do all that it will do with files; takes less than a second.
 
     Args:
-        model: The program.
         folder: The output folder, which exists and is locked by the run; None for a run that writes none.
         store: The run's record store.
         options: The options of the run.

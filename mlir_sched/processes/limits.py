@@ -44,7 +44,6 @@ class ChildLimits:
         """Check a running child against the limits.
 
         Args:
-            process: Its process id.
             since_s: When its time began, by ``time.monotonic``.
 
         Raises:

@@ -21,7 +21,6 @@ def python_command(module: str, *arguments: str, python: str | Path = sys.execut
     Args:
         module: Its full name, e.g. ``mlir_sched.runner.worker.server``.
         arguments: What the module finds in ``sys.argv[1:]``.
-        python: The interpreter.
     """
     return [str(python), "-P", str(_LAUNCHER), module, *arguments]
 
@@ -34,7 +33,6 @@ def child_environment(temporary: str | Path, extra: Mapping[str, str] | None = N
 
     Args:
         temporary: Folder for the child's temporary files, which its parent removes.
-        extra: Further variables.
     """
     environment = {**os.environ, "TMPDIR": str(temporary), **(extra or {})}
     if "PYTHONPATH" in environment:

@@ -41,8 +41,6 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
     """Return the state of the decisions about a program that a folder's library states.
 
     Args:
-        folder: The folder.
-        model: The program.
         target: What to compile for.
     """
     try:

@@ -56,7 +56,6 @@ def judge(
 
     Args:
         library: Text of the library.
-        symbol: The sequence.
         found: Its trace, or the error in its decisions.
         space: The design space of its dispatch; None when the model has no such dispatch.
         emitted: The decisions that it was emitted with; None when they are not known.

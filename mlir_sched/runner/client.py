@@ -80,7 +80,6 @@ class RunnerClient:
         Preparing causes no crash: a program that ran before may have damaged the process's memory.
 
         Args:
-            request: The request.
             first_call_s: Seconds until the first call of the baseline has ended.
             following_s: Returns the seconds from the end of a call to that of the next, given the seconds of the call.
         """
@@ -115,7 +114,6 @@ class RunnerClient:
         """Return the reply to a request.
 
         Args:
-            request: The request.
             timeout_s: Seconds until the reply.
             following_s: As in :meth:`prepare`, for requests that are answered by signs of life first.
 

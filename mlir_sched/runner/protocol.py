@@ -73,11 +73,7 @@ class EventsSetup(Setup):
 
 @dataclass(frozen=True)
 class CallsSetup(Setup):
-    """An IREE HAL device whose dispatches IREE does not record: programs are timed by the host's clock around calls.
-
-    Attributes:
-        driver: Its URI.
-    """
+    """An IREE HAL device whose dispatches IREE does not record: programs are timed by the host's clock around calls."""
 
     driver: str
 

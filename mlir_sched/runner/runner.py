@@ -187,7 +187,6 @@ class Runner:
         timed. After :data:`REPEAT_S` seconds no further call starts.
 
         Args:
-            program: The program.
             checks: Its checks; those that tell wrong results from right ones take turns.
 
         Raises:

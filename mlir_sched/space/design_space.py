@@ -169,7 +169,6 @@ class DesignSpace:
         """Run the program of a sketch and return its trace and the finished schedule.
 
         Args:
-            name: The sketch.
             recorder: Draws the decisions, or takes given ones.
             emitter: Receives the transform ops; by default none are made.
 

@@ -130,7 +130,6 @@ def extract(
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
         target: The target to compile for.
-        extra_flags: Further compiler flags.
         library: Text of a transform library that rewrites the program before its dispatches are formed; empty for none.
         parameters: Files with the program's weights.
         not_run: Public functions to leave out, each with the reason; others are left out where their tensors

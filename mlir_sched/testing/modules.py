@@ -160,7 +160,6 @@ def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Ta
     Args:
         text: The model as MLIR.
         target: What to compile for.
-        flags: Further compiler flags.
     """
     with temporary_folder() as folder:
         path = Path(folder) / "main.mlir"
@@ -174,8 +173,6 @@ def check_candidates(
     """Return why each candidate fails, None for a right one: it is compiled, proven applied and checked.
 
     Args:
-        task: The task.
-        space: Its design space.
         traces: Legal traces of the space.
         pool: Compiles with the task's flags.
         runner: Runs them; nothing is timed.

@@ -51,7 +51,6 @@ def map_sharing_threads(s: Schedule, size: Sequence[int]) -> None:
     """Bufferize and map threads that share memory; the shared tiles become buffers whose copies are not distributed.
 
     Args:
-        s: The schedule.
         size: Threads of a workgroup along x, y and z.
     """
     _map_threads(s, size)

@@ -54,8 +54,6 @@ def distribute_over_workgroups(s: Schedule, mm: Contraction, sizes: Mapping[Loop
     """Distribute a contraction's root over workgroups, and compute the other ops inside.
 
     Args:
-        s: The schedule.
-        mm: The contraction.
         sizes: The tile of a workgroup by loop, outermost first.
     """
     if mm.epilogues:  # the fill gets a tensor of its own; else bufferization copies the result of the root into it
@@ -73,7 +71,6 @@ def sample_step(
     IREE copies tiles that do not spread evenly in loops, element by element.
 
     Args:
-        s: The schedule.
         mm: The contraction, not tiled yet.
         workgroup: The tile of a workgroup by loop.
         threads: Threads of a workgroup.

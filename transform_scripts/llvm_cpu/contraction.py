@@ -298,8 +298,6 @@ def _sample_panel(
     reduction has to be a loop of several steps, or ``hoist_pad`` makes no buffer and the result is wrong (IREE 3.13).
 
     Args:
-        s: The schedule.
-        mm: The contraction.
         tile: Its cache and register tile.
         register_order: Order of the loops over register tiles.
         reduction: Iterations of the reduction inside the loops over register tiles, and of its innermost step.

@@ -144,8 +144,6 @@ def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[in
     are the whole result.
 
     Args:
-        s: The schedule.
-        op: The convolution.
         loops: (extent in the workgroup, tile size) of each loop, outermost first.
     """
     for place, (extent, size) in enumerate(loops):
@@ -161,9 +159,6 @@ def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: M
     and for each peeled loop also the part of the tile that this loop leaves over.
 
     Args:
-        s: The schedule.
-        conv: The convolution.
-        vector: The vector loop.
         sizes: Sizes of the register tile.
         peeled: Number of peeled loops around the register tile.
     """

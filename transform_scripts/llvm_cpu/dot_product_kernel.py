@@ -67,7 +67,6 @@ def kernel(mm: Contraction, tile: Sequence[int], instruction: DotProductInstruct
     reduction stands before the vector dimension.
 
     Args:
-        mm: The contraction.
         tile: Iterations per loop that the function computes.
         instruction: The instruction that computes them.
     """

@@ -64,8 +64,6 @@ def tile_and_fuse(
     """Leave the dispatch to the pipeline.
 
     Args:
-        s: The schedule.
-        mm: The contraction.
         lists: The lists of tile sizes of the ``lowering_config``, as sizes by loop, by the name of the list.
         options: Further entries of the ``lowering_config`` in MLIR syntax.
         threads: Threads of a workgroup.

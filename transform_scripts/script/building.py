@@ -78,7 +78,6 @@ def append_dag(handle: ir.Value, leaves: Sequence[ir.Type]) -> ir.Block:
     """Append a comparison of an op and its producers with the ops of a block; return the block, which is still empty.
 
     Args:
-        handle: The op.
         leaves: Types of the values at which the comparison ends; they are the block's arguments.
     """
     any_value = transform.AnyValueType.get()

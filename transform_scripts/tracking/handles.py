@@ -19,7 +19,6 @@ class Handles:
     from then on are found by marks.
 
     Args:
-        dispatch: The dispatch.
         ops: Its ops as they stand.
         emitter: Receives look-ups and marks.
     """

@@ -40,7 +40,6 @@ class TrackedOps:
     """The ops of a dispatch as they stand at this point of a schedule.
 
     Args:
-        dispatch: The dispatch.
         emitter: Receives clean-ups.
 
     Attributes:

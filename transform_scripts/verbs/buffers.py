@@ -26,7 +26,6 @@ class BuffersMixin(ScheduleState):
         function, so that the dispatch should have none of its own.
 
         Args:
-            op: The op.
             operand: One of its inputs; every dimension is walked by one loop.
             innermost: The loop whose dimension and the last dimension change places in the buffer.
             tile: Elements that are copied at once, by loop; 1 along other loops.

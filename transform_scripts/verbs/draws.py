@@ -44,7 +44,6 @@ class DrawsMixin(FactsMixin):
 
         Args:
             name: Name of the random variable, unique in the trace.
-            loop: The loop.
             levels: Number of sizes.
             most: Largest innermost size; 0 is no limit.
             unit: Every size is a multiple of ``unit``, unless no divisor within the bounds is.

@@ -34,7 +34,6 @@ class FactsMixin(ScheduleState):
         """Return the number of iterations of a loop in the current tile.
 
         Args:
-            loop: The loop.
             op: The op whose tile is meant; by default the first op that the loop names.
         """
         if op is None:

@@ -25,7 +25,6 @@ class TilingMixin(FactsMixin):
         Before: ``op`` over (M, N).  After: ``forall (m, n) in (M/sm, N/sn): op`` over (sm, sn).
 
         Args:
-            op: The op.
             sizes: Sizes by loop; other loops stay whole.
             mapping: One mapping attribute per size, outermost first.
             over: ``workgroup`` or ``thread``.
@@ -47,7 +46,6 @@ class TilingMixin(FactsMixin):
         """Tile an op into ``scf.for`` loops.
 
         Args:
-            op: The op.
             sizes: Tile sizes by loop; other loops stay whole.
             order: The loops to tile, one after the other, outermost first; by default all at once, in the op's order.
             fuse: Whether to compute all producers of the op inside the innermost of these loops, or which ops. The code
@@ -92,7 +90,6 @@ class TilingMixin(FactsMixin):
         Before: ``for k: acc += a[k]``.  After: ``for k step s: acc[0:s] += a[k:k+s]``, then ``sum(acc[0:s])``.
 
         Args:
-            op: The reduction.
             sizes: Number of lanes by reduction loop; 1 for loops without lanes.
         """
         numbers, target = numbers_of(op, sizes), self._handles.found(op)

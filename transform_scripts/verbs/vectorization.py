@@ -39,7 +39,6 @@ class VectorizationMixin(FactsMixin):
         """Vectorize the tiles of ops, and the copies into the buffers that were made for the ops.
 
         Args:
-            ops: The ops.
             tail: Tail strategy: :data:`PEEL` first peels the iterations off that steps leave over, :data:`MASK` masks
                 the vectors, :data:`DIVIDE` says that no iterations are left over.
             then: Pattern sets to apply at the end.
@@ -69,7 +68,6 @@ class VectorizationMixin(FactsMixin):
         """Replace the code of an op's tile, the only ``linalg.generic`` that is left, by a function.
 
         Args:
-            op: The op.
             function: As in :meth:`~mlir_sched.transform_scripts.emitter.Emitter.replace_by_function`.
         """
         self._ops.check(op)

@@ -42,7 +42,6 @@ def sample_steps_ahead(s: Schedule, depths: Iterable[int], fits: Callable[[Steps
     """Draw how many steps are under way, of some numbers, and where there are any, when a step is stored.
 
     Args:
-        s: The schedule.
         depths: Numbers of steps.
         fits: Says whether there is room in shared memory.
         why: The reason for a refusal, where nothing fits.

@@ -24,12 +24,7 @@ BODY = (DISPATCH, "stream.yield")
 
 
 def add_chain(module: Any, chain: Chain) -> None:
-    """Add the function to a program; one that does more than a single dispatch, such as a copy before it, gets none.
-
-    Args:
-        module: The program.
-        chain: The chain.
-    """
+    """Add the function to a program; one that does more than a single dispatch, such as a copy before it, gets none."""
     functions = [op.operation for op in module.regions[0].blocks[0] if op.operation.name == "util.func"]
     (task,) = (function for function in functions if symbol_of(function) == TASK)
     if not _makes_one_dispatch(task):

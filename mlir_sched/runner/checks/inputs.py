@@ -90,11 +90,6 @@ def alternatives(check: Check, specs: Sequence[TensorSpec], outputs: Sequence[Te
     keep their magnitude through many layers, then positive, for roots and logarithms. Given inputs stay, and so do
     exact ones, but where all outputs are integers: these are also computed from larger integers and from smaller
     floats, as the scale of a requantisation decides whether its results are all alike, or all saturated.
-
-    Args:
-        check: The check.
-        specs: The inputs.
-        outputs: The outputs.
     """
     yield check
     if check.kind == InputKind.GIVEN:
@@ -189,8 +184,6 @@ def _make_input(
     """Return the values of an input.
 
     Args:
-        spec: The input.
-        check: The check.
         limits: Range of its integers, if it is known.
         like: Captured values, whose magnitude floats and whose range wide integers of both signs take.
         rng: Draws the values.

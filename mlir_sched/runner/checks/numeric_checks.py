@@ -31,7 +31,6 @@ def checks_for_dispatch(
     """Return the checks for one dispatch: on integers, on random floats and, for roots and the like, on positive ones.
 
     Args:
-        dispatch: The dispatch.
         numbers: The combinations of values that the program passes for its inputs by value (``Task.numbers``). All
             checks have the first; each of the others has a check on random floats of its own.
         integer_ranges: Range of each input's integers, by position, as of :class:`.task.Task`; empty where unknown.

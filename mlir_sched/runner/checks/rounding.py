@@ -63,7 +63,6 @@ def dispatch_tolerances(dispatch: Dispatch, exact: Collection[int] = ()) -> dict
     place of the first term where it is larger.
 
     Args:
-        dispatch: The dispatch.
         exact: Indices of ops that round nothing.
 
     Source: Higham & Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41

@@ -44,7 +44,6 @@ def most_differing(reference: Array, spec: TensorSpec, relative: float) -> int:
 
     Args:
         reference: Integers that were rounded from floating point.
-        spec: Their type.
         relative: Largest relative difference of the values before rounding.
     """
     mean = sum(float(_shares(block, spec, relative).sum()) for block in blocks(reference))

@@ -280,8 +280,6 @@ class LoadedProgram:
     """A program loaded on a device, in an IREE context of its own.
 
     Args:
-        device: The device.
-        program: The program.
         new_context: Makes a context with the program's modules, in which no function was called.
         module: The program's module.
     """

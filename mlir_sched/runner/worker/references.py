@@ -117,7 +117,6 @@ def telling(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Seque
 
     Args:
         outputs: The outputs of the program.
-        checks: The checks.
         found: The reference of every output, per check.
     """
     first, constant = set[int](), []

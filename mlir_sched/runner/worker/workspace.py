@@ -203,7 +203,6 @@ class Workspace:
         """Run check ``index`` on a program and say what is wrong, or None.
 
         Args:
-            loaded: The program.
             index: Number of the check.
             again: Whether the program is the baseline, which has to give its own results once more.
         """
@@ -257,7 +256,6 @@ class Workspace:
         """Return a function that calls the program's chain a given number of times on the inputs for timing.
 
         Args:
-            loaded: The program.
             length: Dispatches of its chain, the same for all programs of this workspace.
         """
         buffers = self._on_device

@@ -51,7 +51,6 @@ def is_constant(value: Any, changed: Collection[str]) -> bool:
     """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one.
 
     Args:
-        value: The operand.
         changed: What :func:`changed_globals` returns.
     """
     op = producer(value)

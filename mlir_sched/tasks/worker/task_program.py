@@ -55,8 +55,6 @@ def build_task_program(module: Any, dispatch: Any, numbers: Sequence[Sequence[in
     """Return the program of one ``flow.dispatch`` of a module at the flow phase.
 
     Args:
-        module: The module.
-        dispatch: The op.
         numbers: Per number that the program takes, the positions of the operands that are this number.
 
     Raises:

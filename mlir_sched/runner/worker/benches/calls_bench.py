@@ -72,7 +72,6 @@ class DeviceCallClock:
         """Return seconds per call: of the program, or of one dispatch of its chain.
 
         Args:
-            program: The program.
             calls: About how many dispatches are timed, >= 1.
         """
         if program.chain is None:

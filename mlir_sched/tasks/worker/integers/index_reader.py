@@ -112,7 +112,6 @@ class IndexReader:
         """Yield the call of a public function and all calls inside.
 
         Args:
-            function: The function.
             arguments: Those of its arguments that hold the values which a user passes, in order, with the width of
                 their elements.
         """

@@ -71,7 +71,6 @@ class IntegerRanges:
         """Return the range of each argument of a public function, and what could not be found out.
 
         Args:
-            function: The function.
             arguments: Its arguments, without those that IREE passes for itself.
 
         Returns:

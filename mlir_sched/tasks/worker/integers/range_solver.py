@@ -62,7 +62,6 @@ def solve(limits: Sequence[Limit], usual: Box) -> Solution:
     """Return ranges within which all limits hold that can be kept.
 
     Args:
-        limits: The limits.
         usual: For every argument the range that it has without limits: also where an end is not limited.
     """
     free = {a.position: type_range(a.bits) for limit in limits for a in limit.arguments}
