@@ -84,8 +84,6 @@ class EvolutionarySearch(SearchStrategy):
        samples.
 
     Args:
-        space: What to search.
-        rng: Source of every random choice.
         model: The cost model, which learns from this search and from the other searches that share it.
         options: How the population is made, changed and picked from.
 

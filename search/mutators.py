@@ -38,7 +38,6 @@ def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, f
 
     Args:
         trace: The trace to copy; not changed itself.
-        rng: Source of every random choice.
         weights: Relative chance of a decision by its distribution's kind, >= 0; an absent kind never mutates.
 
     Returns:

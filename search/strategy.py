@@ -90,8 +90,6 @@ class SearchStrategy(ABC):
     of observations between two calls of ``suggest`` does not matter.
 
     Args:
-        space: What to search.
-        rng: Source of every random choice.
         model: The cost model that all tasks of a search share, for a strategy that uses one (``model.task(space)``).
 
     Attributes:
@@ -171,7 +169,6 @@ class SearchStrategy(ABC):
         traces, so that the last new trace of a small space is found with a chance above 98 %.
 
         Args:
-            count: Number of traces.
             sketches: Sketches to draw from; None lets the space choose.
             taken: Keys of further traces not to return.
         """

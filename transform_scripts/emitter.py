@@ -193,7 +193,6 @@ class Emitter:
         """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute.
 
         Args:
-            name: The attribute's name.
             attribute: The attribute in MLIR syntax; None for a unit attribute.
             at: Where the op stands; by default behind all ops so far.
         """

@@ -273,7 +273,6 @@ def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) ->
 
     Args:
         epilogue: An op behind ``op`` that reads its result, directly or through the ops between the two.
-        dispatch: The dispatch of both.
     """
     found: dict[int, int] = {}
     for loop in epilogue.parallel_dims:

@@ -35,7 +35,6 @@ class Schedule(DrawsMixin, TilingMixin, BuffersMixin, PeelingMixin, Vectorizatio
     - this file: patterns and ops of the transform dialect that have no verb, and IREE's own pipelines.
 
     Args:
-        target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
         passes: The compiler's passes that run on the function before any of its ops become vectors, but for those that
@@ -140,8 +139,6 @@ class Schedule(DrawsMixin, TilingMixin, BuffersMixin, PeelingMixin, Vectorizatio
 
         Args:
             op: The op to annotate with its tile sizes.
-            config: The op's ``lowering_config``.
-            pipeline: The function's ``translation_info``.
             levels: The tiling levels that the pipeline will make, outermost first: (kind of level, sizes by loop).
         """
         self.annotate("lowering_config", config, on=op)

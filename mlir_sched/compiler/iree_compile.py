@@ -56,7 +56,6 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
 
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
-        flags: Compiler flags.
         library: A transform library with the two entries that ``library_flags`` names, or None.
         output: The ``.vmfb`` file to write.
 

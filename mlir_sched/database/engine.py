@@ -287,12 +287,7 @@ class Patience:
 
 
 class Waiting:
-    """One wait for a lock.
-
-    Args:
-        patience: How long to wait.
-        name: Name of the store, for the note.
-    """
+    """One wait for a lock."""
 
     def __init__(self, patience: Patience, name: str) -> None:
         self._patience, self._name = patience, name

@@ -15,10 +15,6 @@ def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) 
     """Return one sentence on records that do not count in a context; none if there are no such records.
 
     Records that differ only in what the user chose, such as the number of threads, are not mentioned.
-
-    Args:
-        task_keys: The tasks of a program.
-        context: Context key of the run.
     """
     own = _machine(context)
     found: dict[str, set[str]] = {}

@@ -47,10 +47,6 @@ _OWN = {"version": SCHEMA_VERSION, "digest": schema_digest(METADATA)}
 def has_tables(connection: Connection, name: str) -> bool:
     """Say whether a database is a record store of this schema; it is none yet while it has no table at all.
 
-    Args:
-        connection: The database, which is only read.
-        name: Its name, for messages.
-
     Raises:
         UserError: The database is not a record store, or one of another schema.
     """

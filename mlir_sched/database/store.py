@@ -189,7 +189,6 @@ class RecordStore:
         is stored as a further attempt where failures that may not last came before.
 
         Args:
-            record: The record of the candidate that was just measured.
             since: Number of a record, as in :meth:`find`.
 
         Raises:
@@ -199,11 +198,7 @@ class RecordStore:
         return self._in_turn(lambda connection: _settled(connection, record, since))
 
     def keep(self, record: Record, *, since: int = 0) -> Record:
-        """Settle a record; where the store refuses at present, keep the record in memory and return it as it is.
-
-        Args:
-            record, since: As in :meth:`settle`.
-        """
+        """Settle a record; where the store refuses at present, keep the record in memory and return it as it is."""
         self._kept.append((record, since))
         patience, self._patience = self._patience, Patience(0.0)
         try:
@@ -236,7 +231,6 @@ class RecordStore:
         """Return the records of a task in a context, in insertion order.
 
         Args:
-            task_key, context_key: What to look for.
             until: Number of the last record to return; by default all records are returned.
         """
         query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
@@ -253,7 +247,6 @@ class RecordStore:
         The sample is that with the smallest candidate keys, which are digests, so that it has nothing to do with times.
 
         Args:
-            task_key, context_key: What to look for.
             until: Number of the last record that counts.
             most: Most records of the sample.
             fastest: Fastest records that are returned, too.
@@ -359,9 +352,6 @@ class RecordStore:
         """Return the number of the last record from before a search began, which is now unless its key is known.
 
         When several processes begin a search with one key, all of them get the same number.
-
-        Args:
-            key: Anything that tells searches apart, such as a hash of tasks, target and seed.
         """
         row = {"key": key, "last_record": self.last_record(), "created": utc_now()}
         self._insert_missing(SEARCHES, ("key",), [row])
@@ -375,11 +365,6 @@ class RecordStore:
 
     def save_round(self, search_key: str, round: int, trials: int) -> None:
         """Store a round of a search, replacing what was stored of the same round.
-
-        Args:
-            search_key: A search of this store.
-            round: The round, from 0.
-            trials: Candidates that the search has tried so far.
 
         Raises:
             ValueError: There is no such search.
@@ -420,7 +405,6 @@ class RecordStore:
         When several processes decide at the same time, all of them get the decision of the first.
 
         Args:
-            key: Anything that tells decisions apart.
             make: Called when nothing is decided yet; returns JSON data that reads back as it is, so no tuples.
         """
         if self.decided(key) is None:

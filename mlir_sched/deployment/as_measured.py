@@ -36,10 +36,6 @@ def differences(folder: TunedFolder, flags: Sequence[str], scripts: Mapping[str,
 
     What the folder does not say, such as one that was written by hand, is not compared.
 
-    Args:
-        flags: Further flags of the compilation, which come last.
-        scripts: The provenance of the library's scripts, by symbol.
-
     Raises:
         UserError: IREE does not know the processor that the folder's flags name.
     """

@@ -15,9 +15,6 @@ from mlir_sched.tuned_folder.replaced_file import replace_file
 def relocate(tuned: str | Path) -> bool:
     """Have ``flags.txt`` of a tuned folder name the library in this folder; say whether the file was changed.
 
-    Args:
-        tuned: A folder that ``tune`` wrote.
-
     Raises:
         UserError: It is no tuned folder, its library is missing, its path cannot be written in flags, it cannot be
             written, or a run writes into it.

@@ -68,8 +68,6 @@ def estimate(
     """Return the estimated time of a dispatch.
 
     Args:
-        assembled: What the assembled code takes.
-        launch: How it is launched.
         footprint_bytes: Bytes of the dispatch's inputs and outputs, which the device's memory moves at least once.
 
     Raises:

@@ -22,12 +22,7 @@ PROMISED: Mapping[str, str] = MappingProxyType(
 
 
 def why_broken(script: str, kernel: Kernel) -> str:
-    """Return which instructions a script asks for that its code does not have; empty when it has them all.
-
-    Args:
-        script: The script's text.
-        kernel: The code that it was compiled to.
-    """
+    """Return which instructions a script asks for that its code does not have; empty when it has them all."""
     asked = dict.fromkeys(opcode for text, opcode in PROMISED.items() if text in script)
     missing = [opcode for opcode in asked if not kernel.count(opcode)]
     return f"the script asks for {' and '.join(missing)}, and its code has none" if missing else ""

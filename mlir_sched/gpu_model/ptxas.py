@@ -59,8 +59,6 @@ def assemble(assembler: Path, code: str, architecture: str) -> Resources:
     """Assemble the PTX of one kernel.
 
     Args:
-        assembler: Path of ptxas.
-        code: PTX.
         architecture: What to assemble for, e.g. ``sm_90``.
 
     Raises:

@@ -208,11 +208,6 @@ def has_rewrite(library: str, rewrite: RewriteScript | None) -> bool:
 def with_rewrite(library: str, old: RewriteScript | None, new: RewriteScript | None, program: Trace) -> str:
     """Return a library with another rewrite of the program; the sequences of dispatches stay as they are.
 
-    Args:
-        old: The rewrite that it has (:func:`has_rewrite`).
-        new: The rewrite that it should have.
-        program: The decisions that lead to the new rewrite.
-
     Raises:
         ScriptError: The library does not parse.
     """

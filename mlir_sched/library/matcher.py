@@ -44,8 +44,6 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
     The matcher takes a dispatch's function and returns it, or fails silently.
 
     Args:
-        symbol: Name of the matcher's sequence.
-        source: The task's program (``Task.source``).
         claimed: Attribute of functions that another sequence was chosen for, which do not match.
         only: Names of the functions that may match; when empty, every name may match.
 

@@ -18,8 +18,6 @@ def require_what_is_needed(model: Path, folder: Path | None, store: RecordStore,
 
     Args:
         folder: The output folder, which exists and is locked by the run; None for a run that writes none.
-        store: The run's record store.
-        options: The options of the run.
 
     Raises:
         UserError: Something that the run needs is missing; the message says what, where and what to do.

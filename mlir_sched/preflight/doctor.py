@@ -76,11 +76,7 @@ class Diagnosis:
 
 
 def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
-    """Examine everything that tuning depends on; never raise.
-
-    Args:
-        noise_s: Seconds for which the machine's noise is measured.
-    """
+    """Examine everything that tuning depends on; never raise."""
     findings = [*_versions(), *_attempt("machine", lambda: list(_machine()))]
     for name in KINDS.names():
         findings += _target(name)

@@ -63,7 +63,6 @@ class Child:
         """Start the child.
 
         Args:
-            name: Name of the child in messages to the user.
             module: The child's main program, e.g. ``mlir_sched.runner.worker.server``.
             environment: Environment variables in addition to those of this process.
             arguments: Further arguments of the program, behind the descriptors.
@@ -127,7 +126,6 @@ class Child:
         """Send a message.
 
         Args:
-            message: Anything that can be pickled.
             limits: The child's limits until the message is sent.
 
         Raises:

@@ -129,7 +129,6 @@ def describe_exit(name: str, code: int, said: str) -> str:
     Args:
         name: What the process is, e.g. ``the runner process``.
         code: Its exit code; negative is the signal that killed it.
-        said: The end of its output.
     """
     how = f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
     return f"{name} {how}" + (f"; it said: {said}" if said else "")

@@ -41,7 +41,6 @@ def write_frame(descriptor: int, message: object, wait: Wait | None = None) -> N
 
     Args:
         descriptor: Pipe or socket to write to; with ``wait`` it must not block (``os.set_blocking``).
-        message: Anything that can be pickled.
         wait: Called before each write.
 
     Raises:

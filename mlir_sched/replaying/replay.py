@@ -82,7 +82,6 @@ def replay(
     depends on it is generated anew. So is a decision about the whole program: its rewrite is generated anew.
 
     Args:
-        tuned: A folder that ``tune`` wrote.
         model: The program it was tuned for.
         modules: The further transform modules it was tuned with.
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.

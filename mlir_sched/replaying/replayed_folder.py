@@ -41,11 +41,8 @@ def write_replayed(
     Its ``summary.json`` has only what describes the result, and no figure of the search.
 
     Args:
-        path: The folder to write.
         folder: The folder that was replayed, with the flags to write.
         library: The library to write; empty for none.
-        target: The target that was replayed on.
-        claim: What the folder is written for.
         program: Timings of the program, ``untuned`` and ``tuned``.
         scripts: Timings of the scripts that the program uses, by symbol.
 
@@ -74,11 +71,6 @@ def write_replayed(
 
 def require_output(path: Path, replayed: Path, claim: Claim) -> None:
     """Refuse to write a replayed folder where a result of a search would lose its report and its figures.
-
-    Args:
-        path: The folder to write.
-        replayed: The folder that is replayed.
-        claim: What the folder is written for.
 
     Raises:
         UserError: The folder is the one that is replayed, holds the result of a search, or has files that are not

@@ -55,7 +55,6 @@ def judge(
     """Return the state of the script of one sequence of a library.
 
     Args:
-        library: Text of the library.
         found: Its trace, or the error in its decisions.
         space: The design space of its dispatch; None when the model has no such dispatch.
         emitted: The decisions that it was emitted with; None when they are not known.

@@ -170,9 +170,6 @@ class Runner:
     def check(self, baseline: Program, candidates: Sequence[Program], checks: Checks) -> tuple[Failure | None, ...]:
         """Check every candidate against the baseline's results without timing; return None for each right candidate.
 
-        Args:
-            baseline, candidates, checks: As in :meth:`measure`.
-
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """

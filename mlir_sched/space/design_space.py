@@ -129,7 +129,6 @@ class DesignSpace:
         """Return the transform script of a trace: canonical text, equal for equal traces.
 
         Args:
-            trace: A legal trace of this space.
             applied: Value of the annotation that proves application; the trace's key by default.
         """
         from mlir_sched.transform_scripts.script.building import build_script

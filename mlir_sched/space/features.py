@@ -41,7 +41,6 @@ def featurise(schedule: Schedule, sketch: str) -> np.ndarray:
 
     Args:
         schedule: A finished run of a schedule program (emitting nothing is enough).
-        sketch: Name of its sketch.
     """
     nest = max(schedule.nests, key=lambda n: n.op.scalar_ops, default=None)
     values: list[float] = [*_global(schedule, nest)]

@@ -85,7 +85,6 @@ class Space:
         """Return a space with one more module, by default at the front.
 
         Args:
-            module: The module to insert.
             before, after: Name of the module that it is put before or after; one of the two at most.
 
         Raises:

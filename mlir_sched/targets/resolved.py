@@ -52,12 +52,7 @@ def gpu_limits(resolved: str) -> GpuLimits:
 
 
 def smaller_limits(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
-    """Return the limits within which IREE generates code that a device runs: the smaller of both, and its subgroups.
-
-    Args:
-        compiler: IREE's limits for generated code.
-        driver: The limits of the device's driver.
-    """
+    """Return the limits within which IREE generates code that a device runs: the smaller of both, and its subgroups."""
     return GpuLimits(
         subgroup_size=driver.subgroup_size,
         workgroup_threads=min(compiler.workgroup_threads, driver.workgroup_threads),

@@ -129,9 +129,7 @@ def extract(
 
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
-        target: The target to compile for.
         library: Text of a transform library that rewrites the program before its dispatches are formed; empty for none.
-        parameters: Files with the program's weights.
         not_run: Public functions to leave out, each with the reason; others are left out where their tensors
             can neither be made nor compared, unless none remains then.
         known: Tasks of other programs for this target: equal tasks of this program are not read again.

@@ -45,8 +45,6 @@ def fitted(values: Sequence[TensorValue], specs: Sequence[TensorSpec], what: str
     """Return values in the element types of a function's tensors.
 
     Args:
-        values: The values, in order.
-        specs: The function's inputs or outputs.
         what: Names them in messages, e.g. ``input of @main``.
 
     Raises:

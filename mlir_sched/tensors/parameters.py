@@ -49,11 +49,6 @@ def parameter_files(texts: Iterable[str]) -> tuple[ParameterFile, ...]:
 def require_scopes(model: str, scopes: Iterable[str], files: Sequence[ParameterFile]) -> None:
     """Refuse a program whose weights are missing.
 
-    Args:
-        model: The program's file, for the message.
-        scopes: The scopes that the program reads.
-        files: The files that were given.
-
     Raises:
         UserError: A scope has no file.
     """

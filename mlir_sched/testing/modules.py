@@ -159,7 +159,6 @@ def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Ta
 
     Args:
         text: The model as MLIR.
-        target: What to compile for.
     """
     with temporary_folder() as folder:
         path = Path(folder) / "main.mlir"

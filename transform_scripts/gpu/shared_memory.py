@@ -42,7 +42,6 @@ def mapping(op: LinalgOp, loops: Sequence[Loop], over: str) -> list[str]:
     """Return one mapping attribute per loop, in the order in which an op walks the loops.
 
     Args:
-        op: The op that is distributed.
         loops: The loops, outermost first; the last one is distributed along x.
         over: ``block``, ``thread`` or ``warp``.
     """
@@ -71,9 +70,6 @@ def sample_step(
     IREE copies tiles that do not spread evenly in loops, element by element.
 
     Args:
-        mm: The contraction, not tiled yet.
-        workgroup: The tile of a workgroup by loop.
-        threads: Threads of a workgroup.
         most: Largest step.
         unit: What steps are multiples of.
 

@@ -63,7 +63,6 @@ def draw_threads(s: Schedule, op: LinalgOp, loops: Sequence[Loop]) -> tuple[dict
     The schedule gets the size of the workgroup (:attr:`Schedule.workgroup_size`).
 
     Args:
-        op: An op that is not tiled yet.
         loops: The op's loops to distribute along z, y and x, in this order, at most three.
 
     Raises:

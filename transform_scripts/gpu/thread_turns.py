@@ -28,7 +28,6 @@ def distribute_in_turns(s: Schedule, root: LinalgOp, loops: Loops) -> None:
     After: ``forall workgroups: forall results of the tile, threads in turns: all ops for one result``.
 
     Args:
-        root: The root of the dispatch.
         loops: Its loops to distribute, outermost first; at least one. Loops that are not named stay whole.
 
     Raises:

@@ -298,10 +298,7 @@ def _sample_panel(
     reduction has to be a loop of several steps, or ``hoist_pad`` makes no buffer and the result is wrong (IREE 3.13).
 
     Args:
-        tile: Its cache and register tile.
-        register_order: Order of the loops over register tiles.
         reduction: Iterations of the reduction inside the loops over register tiles, and of its innermost step.
-        reserved_bytes: Bytes already taken on the stack.
     """
     operand, innermost = _strided_operand(mm), register_order[-1]
     walks_rows = innermost == mm.rows and tile.register[innermost] < tile.cache[innermost] and not mm.outer_reductions

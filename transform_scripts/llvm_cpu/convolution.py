@@ -157,10 +157,6 @@ def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: M
     IREE 3.13 does not see that such a vector and the next row touch different elements. The sums stay in a tensor,
     whose buffer is the result's own. An epilogue writes into this buffer as well, so IREE copies the workgroup's tile,
     and for each peeled loop also the part of the tile that this loop leaves over.
-
-    Args:
-        sizes: Sizes of the register tile.
-        peeled: Number of peeled loops around the register tile.
     """
     along = conv.contiguous
     if conv.epilogues and along is not None and along is not vector and sizes.get(along, 1) > 1:

@@ -68,7 +68,6 @@ def kernel(mm: Contraction, tile: Sequence[int], instruction: DotProductInstruct
 
     Args:
         tile: Iterations per loop that the function computes.
-        instruction: The instruction that computes them.
     """
     text = "\n".join(_Kernel(mm, tile, instruction).lines())
     return with_unique_name(text, "kernel", instruction.feature)

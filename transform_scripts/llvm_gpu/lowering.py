@@ -70,8 +70,6 @@ def translation_info(pipeline: str, threads: int, gpu: GpuLimits) -> str:
 
     Args:
         pipeline: Name of the pipeline (``#iree_gpu.pipeline``).
-        threads: Threads of a workgroup.
-        gpu: The limits of the device.
     """
     sizes = f"workgroup_size = [{threads}, 1, 1] subgroup_size = {gpu.subgroup_size}"
     return f"#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<{pipeline}> {sizes}>"

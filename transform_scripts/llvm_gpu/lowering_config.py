@@ -66,7 +66,6 @@ def tile_and_fuse(
     Args:
         lists: The lists of tile sizes of the ``lowering_config``, as sizes by loop, by the name of the list.
         options: Further entries of the ``lowering_config`` in MLIR syntax.
-        threads: Threads of a workgroup.
         levels: The tiling levels that the pipeline will make, outermost first: (kind of level, sizes by loop).
     """
     assert s.target.gpu is not None

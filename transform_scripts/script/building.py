@@ -34,8 +34,6 @@ def build_script(sketch: str, emit: Callable[[ScriptEmitter], None], applied: st
     """Return the text of a module with one sequence.
 
     Args:
-        sketch: Name of the sketch, kept as an attribute of the sequence.
-        emit: Emits the body.
         applied: Value of the annotation that proves that the sequence was applied.
     """
     with script_context(), ir.Location.unknown():

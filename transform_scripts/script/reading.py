@@ -88,8 +88,6 @@ def sequence_text(
     """Return one sequence of a script or library as text for comparison, without provenance.
 
     Args:
-        text: A script or library.
-        symbol: The sequence's name.
         values: Values to give to the sequence's decisions before printing.
         distributions: Whether to keep the decisions' distributions, which depend on the machine.
 

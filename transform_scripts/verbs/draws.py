@@ -44,7 +44,6 @@ class DrawsMixin(FactsMixin):
 
         Args:
             name: Name of the random variable, unique in the trace.
-            levels: Number of sizes.
             most: Largest innermost size; 0 is no limit.
             unit: Every size is a multiple of ``unit``, unless no divisor within the bounds is.
             most_outermost, power_of_two, powers: As ``max_outermost``, ``power_of_two`` and ``size_powers`` of
@@ -80,7 +79,6 @@ class DrawsMixin(FactsMixin):
         Args:
             name: Name of the random variable, unique in the trace.
             loop: The loop; its current tile holds one vector or more.
-            lanes: Elements of a vector.
             most: Most vectors of the tile.
             static: Whether the consuming op only takes static numbers.
         """

@@ -120,10 +120,6 @@ class FactsMixin(ScheduleState):
     def require_instructions(self, vectors: float, *ops: LinalgOp) -> None:
         """Refuse a tile whose straight-line code is too long.
 
-        Args:
-            vectors: Vectors of the tile.
-            ops: The ops that are computed in it.
-
         Raises:
             IllegalTraceError: There are more than :data:`MAX_INSTRUCTIONS`.
         """
@@ -133,10 +129,6 @@ class FactsMixin(ScheduleState):
 
     def require_stack(self, size: int, what: str = "temporaries") -> None:
         """Refuse values that do not fit the stack of one workgroup.
-
-        Args:
-            size: Their size in bytes.
-            what: The values, in the plural.
 
         Raises:
             IllegalTraceError: They are larger.

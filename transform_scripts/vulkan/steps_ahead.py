@@ -39,13 +39,7 @@ class StepsAhead:
 
 
 def sample_steps_ahead(s: Schedule, depths: Iterable[int], fits: Callable[[StepsAhead], bool], why: str) -> StepsAhead:
-    """Draw how many steps are under way, of some numbers, and where there are any, when a step is stored.
-
-    Args:
-        depths: Numbers of steps.
-        fits: Says whether there is room in shared memory.
-        why: The reason for a refusal, where nothing fits.
-    """
+    """Draw how many steps are under way, of some numbers, and where there are any, when a step is stored."""
     drawn = (StepsAhead(depth, stage) for depth in depths for stage in range(2 if depth else 1))
     fitting = {str(ahead): ahead for ahead in drawn if fits(ahead)}
     s.require(bool(fitting), why)

@@ -27,12 +27,7 @@ class Wanted:
 
 
 def write_values(path: Path, tensors: Sequence[Array]) -> None:
-    """Write the bytes of tensors, in their order.
-
-    Args:
-        path: The file to write; an earlier one is replaced.
-        tensors: Arrays of bytes.
-    """
+    """Write the bytes of tensors, in their order."""
     with path.open("wb") as file:
         np.savez(file, *tensors)
 

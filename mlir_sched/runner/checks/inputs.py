@@ -186,7 +186,6 @@ def _make_input(
     Args:
         limits: Range of its integers, if it is known.
         like: Captured values, whose magnitude floats and whose range wide integers of both signs take.
-        rng: Draws the values.
     """
     dtype = dtype_of(spec)
     if dtype.kind == "c":

@@ -82,7 +82,6 @@ def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float)
     Args:
         reference: The right result; shape and type of ``spec``.
         actual: The result under test, of the same shape and type.
-        spec: The output tensor; it names the poison to look for.
         tolerance: See :class:`Tolerance`. With 0, equal values are asked for (-0 equals 0, NaN equals NaN).
 
     Returns:

@@ -106,8 +106,6 @@ class Device(ABC):
         """Return the elements of a buffer view, in its shape and element type.
 
         Args:
-            view: What to read.
-            spec: Its shape and element type.
             keep: Whether the elements are kept: otherwise they may be gone at the next call of this device or program.
         """
         elements = from_words(self._words(view, spec), spec)
@@ -122,8 +120,6 @@ class Device(ABC):
         """Fill a buffer view with an array of its elements, or of unsigned integers of their size.
 
         Args:
-            view: Where to write.
-            spec: Its shape and element type.
             array: What to write; it may be a scalar, or any shape that broadcasts to that of ``spec``.
         """
 
@@ -308,7 +304,6 @@ class LoadedProgram:
 
         Args:
             inputs: Buffers of the inputs, one list per set of inputs; the calls take the sets in turns.
-            destinations: Buffers to write into.
             chained: Whether to call the chain; its buffers of constants hold a copy per dispatch.
         """
         invoke, results = self._context.invoke, rt.VmVariantList

@@ -50,11 +50,7 @@ class _Kept:
 
 
 class PairSampler(Generic[T]):
-    """Takes pairs of samples of programs and their baseline, for one baseline after another.
-
-    Args:
-        clock: The clock that times the programs.
-    """
+    """Takes pairs of samples of programs and their baseline, for one baseline after another."""
 
     def __init__(self, clock: PairClock[T]) -> None:
         self._clock = clock

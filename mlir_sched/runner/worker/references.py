@@ -93,10 +93,6 @@ def why_unverifiable(found: Sequence[Sequence[Array]], constant: Sequence[str]) 
     """Return why no wrong result could be told from a right one, or an empty text if it could.
 
     Every output needs a finite element in some check, and at least one output must not be constant.
-
-    Args:
-        found: The reference of every output, per check.
-        constant: What :func:`telling` says of them.
     """
     outputs = len(found[0])
     if not outputs:
@@ -114,10 +110,6 @@ def telling(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Seque
     It has a finite element, and results differ by more than the tolerance. An output without elements counts only where
     no output has any. Where there is only one check, the result shifted by half its elements takes the place of another
     check's result; a single number is compared with 0 only.
-
-    Args:
-        outputs: The outputs of the program.
-        found: The reference of every output, per check.
     """
     first, constant = set[int](), []
     for position, spec in enumerate(outputs):

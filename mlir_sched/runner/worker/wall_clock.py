@@ -133,7 +133,6 @@ def longest_chained_s(limit_s: float, *, baseline_s: float, baseline_chained: bo
 
     Args:
         limit_s: The longest calls of a baseline that is timed with its chain.
-        baseline_s: Seconds per call of the baseline.
         baseline_chained: Whether the baseline is timed with its chain.
     """
     return 2 * limit_s if baseline_chained else min(limit_s, baseline_s / 2)

@@ -117,7 +117,6 @@ class Workspace:
     leave alone (iree-org/iree issue 16168).
 
     Args:
-        device: The device that holds the buffers.
         baseline: The program whose results are right.
         checks: The checks; the references of each are computed here.
         on_call: Is told the seconds of every call whose results become references.
@@ -203,7 +202,6 @@ class Workspace:
         """Run check ``index`` on a program and say what is wrong, or None.
 
         Args:
-            index: Number of the check.
             again: Whether the program is the baseline, which has to give its own results once more.
         """
         case, device = self._cases[index], self._on_device.device

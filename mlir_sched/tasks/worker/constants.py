@@ -48,11 +48,7 @@ def changed_globals(module: Any) -> frozenset[str]:
 
 
 def is_constant(value: Any, changed: Collection[str]) -> bool:
-    """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one.
-
-    Args:
-        changed: What :func:`changed_globals` returns.
-    """
+    """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one."""
     op = producer(value)
     while op is not None and op.name in _VIEWS:
         op = producer(op.operands[0])

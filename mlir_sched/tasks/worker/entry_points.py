@@ -66,10 +66,6 @@ def entries_to_run(
 
     A function with tensors that can neither be made nor compared is not run, and neither is one that changes the
     program's state; unless none remains then.
-
-    Args:
-        entries: The public functions of a program.
-        not_run: Functions to leave out, each with the reason.
     """
     given = {entry.name: not_run.get(entry.name) or _why_no_values(entry) for entry in entries}
     all_reasons = {entry.name: given[entry.name] or _why_not_timed(entry) for entry in entries}

@@ -51,12 +51,7 @@ def extract_model(
     """Return the model of a file; see ``tasks.extract``.
 
     Args:
-        path: The model's file.
-        flags: Compiler flags.
-        target_key: Key of the target.
         on_cpu: Whether the target is this machine's CPU; only there constants are timed as cold as in the model.
-        library: Text of a transform library that rewrites the program; empty for none.
-        not_run: Public functions to leave out, each with the reason.
         known: Tasks of other programs, by key: an equal task is not read again.
         at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
         skipped: Dispatches to leave alone, each with the reason.
@@ -91,8 +86,6 @@ def flow_module(path: str, compilation: Compilation, library: str = "") -> tuple
     """Return the program at the flow phase, and its :func:`~mlir_sched.tasks.worker.constants.reuse_bytes`.
 
     Args:
-        path: The program's file.
-        compilation: The compilation that the program is loaded into.
         library: Text of a transform library that rewrites the program in the place of ``iree-compile``'s
             preprocessing; empty for none.
 

@@ -33,8 +33,6 @@ def shown_program(path: str, names: Collection[str], most_bytes: int, hidden: Co
     as a whole. The last ones of a function are shown first.
 
     Args:
-        path: The program's file.
-        names: The public functions that show results.
         most_bytes: Most bytes of the results that a function shows.
         hidden: Element types whose tensors are not shown.
 

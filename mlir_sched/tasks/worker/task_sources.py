@@ -25,9 +25,6 @@ _CALLED = "entry_points"
 def compiled_alone(text: str) -> Any:
     """Return one task's program at the executable-sources phase.
 
-    Args:
-        text: The program at the flow phase (``TaskProgram.text``).
-
     Raises:
         CompilerError: The compiler rejects the program.
     """

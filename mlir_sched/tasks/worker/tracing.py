@@ -24,11 +24,6 @@ def traced_program(path: str, library: str, names: Collection[str]) -> bytes:
     The key of a trace is the dispatch's symbol; the tensors come in the order of the dispatch's operands, before every
     call of it in a function. Calls in initializers are not traced.
 
-    Args:
-        path: The program's file.
-        library: Text of a transform library that rewrites the program; empty for none.
-        names: Symbols of the dispatches.
-
     Raises:
         UserError, CompilerError: The compiler rejects the program.
     """

@@ -18,7 +18,6 @@ class ChainedBench(Bench, Generic[T]):
     """A bench that times programs in this process; the type parameter is how a program is called to be timed.
 
     Args:
-        clock: The clock that times the programs.
         chained_s: Seconds per call up to which a dispatch is timed with a chain, if it has one.
     """
 

@@ -24,7 +24,6 @@ class DeviceBench(Bench):
     cores that the driver computes on. Opening one takes about 20 ms.
 
     Args:
-        setup: The device, and IREE's tools that time programs on it.
         folder: Folder for modules, arguments and records.
     """
 

@@ -143,8 +143,6 @@ def _behind(place: Place, reader: IndexReader, *, compared: bool = False) -> set
     """Return the arguments that an integer is computed from, also through what cannot be read as an expression.
 
     Args:
-        place: The place of the integer.
-        reader: Reads the program.
         compared: Whether what is compared counts, too.
     """
     waiting = [(place.access.value, place.frame)]

@@ -55,8 +55,6 @@ def computed(name: str, operands: Sequence[Interval], bits: int, source_bits: in
 
     Args:
         name: The operation, e.g. ``arith.addi``.
-        operands: The intervals of its operands.
-        bits: Width of the result.
         source_bits: Width of the first operand.
     """
     if any(is_empty(operand) for operand in operands):
@@ -70,7 +68,6 @@ def compared(predicate: int, first: Interval, second: Interval, bits: int) -> In
 
     Args:
         predicate: Number of the predicate (``arith.cmpi``): eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
-        first, second: What is compared.
         bits: Width of both.
     """
     if is_empty(first) or is_empty(second):
