@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from types import TracebackType
 
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.compile_result import CompileResult, failed
@@ -128,9 +127,7 @@ class CompilerPool:
     def __enter__(self) -> CompilerPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _submit(self, worker: Worker, candidate: CompileRequest) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
@@ -141,9 +140,7 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def _send(self, message: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from types import TracebackType
 from typing import Any
 
 from iree.compiler import ir
@@ -116,9 +115,7 @@ class Compilation:
     def __enter__(self) -> Compilation:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._invocation.close()
 
     def _on_diagnostic(self, severity: int, message: int, size: int, _: int) -> None:

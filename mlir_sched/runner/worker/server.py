@@ -14,7 +14,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from functools import singledispatch, singledispatchmethod
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -38,60 +37,37 @@ class Server:
         self._bench = bench_for(start.setup, Path(start.folder))
         self._bench.on_call = on_call
 
-    @singledispatchmethod
     def answer(self, request: Any) -> Any:
         """Return the reply to one request."""
+        match request:
+            case protocol.Prepare():
+                return self._bench.prepare(request)
+            case protocol.Load():
+                return self._bench.load(request.handle, request.program)
+            case protocol.Drop():
+                return self._bench.drop(request.handle)
+            case protocol.Verify():
+                verify = self._bench.verify_races if request.races else self._bench.verify
+                return verify(request.handle, request.check)
+            case protocol.Warm():
+                return self._bench.rough_s(request.handle, request.sample_s)
+            case protocol.SamplePairs():
+                return self._bench.pairs(request)
+            case protocol.MeasureNoise():
+                return self._bench.noise(request.seconds)
         raise TypeError(f"unknown request {type(request).__name__}")
 
-    @answer.register
-    def _(self, request: protocol.Prepare) -> protocol.Prepared:
-        return self._bench.prepare(request)
 
-    @answer.register
-    def _(self, request: protocol.Load) -> None:
-        self._bench.load(request.handle, request.program)
-
-    @answer.register
-    def _(self, request: protocol.Drop) -> None:
-        self._bench.drop(request.handle)
-
-    @answer.register
-    def _(self, request: protocol.Verify) -> str | None:
-        verify = self._bench.verify_races if request.races else self._bench.verify
-        return verify(request.handle, request.check)
-
-    @answer.register
-    def _(self, request: protocol.Warm) -> float:
-        return self._bench.rough_s(request.handle, request.sample_s)
-
-    @answer.register
-    def _(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
-        return self._bench.pairs(request)
-
-    @answer.register
-    def _(self, request: protocol.MeasureNoise) -> tuple[float, ...]:
-        return self._bench.noise(request.seconds)
-
-
-@singledispatch
 def bench_for(setup: protocol.Setup, folder: Path) -> Bench:
     """Return the bench of a set-up, which keeps files in a folder."""
-    raise TypeError(f"no bench for {type(setup).__name__} and {folder}")
-
-
-@bench_for.register
-def _(setup: protocol.WallSetup, _: Path) -> Bench:
-    return LocalBench(setup)
-
-
-@bench_for.register
-def _(setup: protocol.EventsSetup, folder: Path) -> Bench:
-    return DeviceBench(setup, folder)
-
-
-@bench_for.register
-def _(setup: protocol.CallsSetup, _: Path) -> Bench:
-    return CallsBench(setup)
+    match setup:
+        case protocol.WallSetup():
+            return LocalBench(setup)
+        case protocol.EventsSetup():
+            return DeviceBench(setup, folder)
+        case protocol.CallsSetup():
+            return CallsBench(setup)
+    raise TypeError(f"no bench for {type(setup).__name__}")
 
 
 def main() -> None:
