@@ -64,11 +64,7 @@ def numbers(verdict: Verdict, inside: Sequence[str]) -> str:
 def changed_decisions(values: Mapping[str, Value], emitted: Mapping[str, Value] | None) -> str:
     """Return the decisions that differ from the emitted ones, ``rows 8 -> 16``; empty where those are not known."""
     differing = [] if emitted is None else [name for name in values if emitted.get(name) != values[name]]
-    return ", ".join(f"{name} {_shown((emitted or {}).get(name))} -> {_shown(values[name])}" for name in differing)
-
-
-def _shown(decided: Value | None) -> str:
-    return "/".join(map(str, decided)) if isinstance(decided, tuple) else str(decided)
+    return ", ".join(f"{name} {value((emitted or {}).get(name))} -> {value(values[name])}" for name in differing)
 
 
 def duration(value: float) -> str:
@@ -99,7 +95,7 @@ def phases(seconds_of: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {duration(spent)}" for name, spent in seconds_of.items())
 
 
-def value(decided: Value) -> str:
+def value(decided: Value | None) -> str:
     """Return the value of a decision: tuples joined by slashes."""
     return "/".join(map(str, decided)) if isinstance(decided, tuple | list) else str(decided)
 

@@ -30,9 +30,8 @@ class EvolutionaryOptions:
     mean little.
 
     Attributes:
-        population: Traces per generation, >= 1. Source: measured, 64 trials in rounds of 8 end at 1.003 with 128 and
-            1.002 with 512 over the tables of ``benchmarks/data``, at 1.23 with both over synthetic spaces; with 128 a
-            round takes a third of the time. MetaSchedule has 512 for rounds of 64.
+        population: Traces per generation, >= 1. Source: measured, 512, MetaSchedule's number, is no better, and a
+            round takes three times as long.
         measured_share: Share of the first generation taken by the fastest measured traces, 0..1; the rest are fresh
             samples. Source: 0.2, MetaSchedule.
         generations: Times the population is renewed, >= 0. Source: 4, MetaSchedule.

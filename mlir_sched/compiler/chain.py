@@ -1,8 +1,7 @@
 """Chains: one call that makes a task's dispatch several times in a row, to time dispatches shorter than a call.
 
 Within a call of a program IREE's workers stay awake, and one dispatch follows the last within 2 us. A call that makes a
-single dispatch wakes the workers and waits for them: MobileNet-V2's dispatches of 16 to 50 us on two cores of an
-Emerald Rapids take 65 to 130 us in a call of their own. On a device whose dispatches nothing but the host's clock can
+single dispatch wakes the workers and waits for them. On a device whose dispatches nothing but the host's clock can
 time, a call of one dispatch also takes its submission and the waiting for its end.
 
 Every dispatch of a chain reads constants of its own: each buffer of constants holds one copy per dispatch.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -170,25 +170,12 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON data; floats keep every bit."""
-        data = {name: getattr(self, name) for name in _PLAIN_FIELDS}
-        return data | {
+        plain = [each.name for each in fields(self) if each.name not in ("origin", "trace", "outcome")]
+        return {name: getattr(self, name) for name in plain} | {
             "origin": self.origin.value,
             "trace": self.trace.to_json() if self.trace else None,
             "outcome": _outcome_to_json(self.outcome),
         }
-
-
-_PLAIN_FIELDS = (
-    "task_key",
-    "context_key",
-    "candidate_key",
-    "script",
-    "round",
-    "seed",
-    "attempt",
-    "tool",
-    "created",
-)
 
 
 def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:

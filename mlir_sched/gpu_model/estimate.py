@@ -38,8 +38,7 @@ _ARITHMETIC = ("fma", "mad", "mul", "add", "sub", "max", "min")
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32")
 GLOBAL_LATENCY, SHARED_LATENCY, ARITHMETIC_LATENCY = 500, 30, 4
 """Clocks until the result of a load, or of another instruction, can be used, about. Source: Jia et al., "Dissecting the
-NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), rounded. Matrix instructions take longer; counting them so
-changed the rank of none of the candidates that were measured on an H200."""
+NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), rounded. Matrix instructions take longer."""
 _SYNCHRONIZATION = ("bar", "cp.async.wait")
 """Instructions behind which the data of other threads are there: no register tells what depends on them."""
 

@@ -41,8 +41,7 @@ ENVIRONMENT = {
 }
 """The environment variables of a runner process. glibc raises its threshold for ``mmap`` to the largest block freed so
 far; a fixed threshold puts large buffers where a stand-alone program that has freed nothing has them: all at the same
-offset in their pages, where image and result compete for the same sets of the L1 cache. A depthwise convolution
-(112x112x32, Zen 4) takes 105 us there and 70 us elsewhere; other dispatches take the same time in both places."""
+offset in their pages, where image and result may compete for the same sets of the L1 cache."""
 FAILURES: dict[type[ChildError], FailureClass] = {
     ChildCrashError: FailureClass.RUN_CRASH,
     ChildTimeoutError: FailureClass.RUN_TIMEOUT,

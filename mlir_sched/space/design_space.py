@@ -21,8 +21,7 @@ from mlir_sched.transform_scripts.schedule import Schedule
 SAMPLE_ATTEMPTS = 64
 KEPT = 4096
 """Maximum number of feature rows, and of repaired traces, that a design space remembers: sequences ask for the features
-of traces that they just drew, and evolution makes the same child again and again. A trace takes 3 kB. A search of 4,096
-candidates takes as long with five times as many, and 60 MB more."""
+of traces that they just drew, and evolution makes the same child again and again. A trace takes 3 kB."""
 T = TypeVar("T")
 
 

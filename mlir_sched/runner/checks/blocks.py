@@ -10,8 +10,7 @@ from mlir_sched.tensors.element_types import Array
 
 ELEMENTS = 1 << 13
 """Elements of a block: 64 KiB as f64. Memory of 128 KiB or more is new for every array in the runner's process
-(``client.ENVIRONMENT``), and new memory takes longer than the arithmetic: blocks of four times as many elements, 13.5
-million in all, were compared in 270 ms in place of 60 (Zen 4)."""
+(``client.ENVIRONMENT``), and new memory takes longer than the arithmetic."""
 
 
 def parts(array: Array) -> Iterator[Array]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.checks.check import Check, Checks, InputKind, IntegerRange, Integers, Tolerance
@@ -42,39 +43,17 @@ def checks_for_dispatch(
     exact = exact_inputs(dispatch)
     whole = Integers.WHOLE if integer_ranges or not _reads_indirectly(dispatch) else Integers.INDICES
     small = Integers.SMALL if whole == Integers.WHOLE and not exact.whole else whole
-    ranges = tuple(integer_ranges) or None
     rounding = dispatch_tolerances(dispatch)
     on_integers = _on_integers(dispatch, exact, rounding)
-    doubt = why_sums_differ([dispatch])
-    checks = [
-        Check(
-            InputKind.EXACT,
-            1 + 2 * part,
-            doubt=doubt,
-            bound=exact.bound,
-            integers=small,
-            integer_ranges=ranges,
-            parts=exact.parts,
-            part=part,
-            sparse=exact.sparse,
-            tolerances=on_integers,
-        )
-        for part in range(checks_to_cover(dispatch, exact))
-    ]
+    like = partial(
+        Check, doubt=why_sums_differ([dispatch]), bound=exact.bound, integer_ranges=tuple(integer_ranges) or None
+    )
+    exactly = partial(like, InputKind.EXACT, integers=small, parts=exact.parts, sparse=exact.sparse)
+    covering = range(checks_to_cover(dispatch, exact))
+    checks = [exactly(seed=1 + 2 * part, part=part, tolerances=on_integers) for part in covering]
     tolerances = tuple((kind, Tolerance(relative)) for kind, relative in rounding.items())
     kinds = (InputKind.RANDOM, InputKind.POSITIVE) if _is_partial(dispatch) else (InputKind.RANDOM,)
-    checks += [
-        Check(
-            kind,
-            2 + 2 * index,
-            bound=exact.bound,
-            integers=whole,
-            integer_ranges=ranges,
-            tolerances=tolerances,
-            doubt=doubt,
-        )
-        for index, kind in enumerate(kinds)
-    ]
+    checks += [like(kind, 2 + 2 * i, integers=whole, tolerances=tolerances) for i, kind in enumerate(kinds)]
     first, *others = numbers or ((),)
     on_floats = next(check for check in checks if check.kind is InputKind.RANDOM)
     return (*(replace(check, numbers=first) for check in checks), *(replace(on_floats, numbers=n) for n in others))
@@ -127,28 +106,10 @@ def checks_for_model(
     equal = {kind: exact.below if machine_epsilon(kind) > machine_epsilon("f32") else 0.0 for kind in kinds}
     on_integers = tuple((kind, Tolerance(rounding[kind], equal[kind])) for kind in kinds)
     on_floats = tuple((kind, Tolerance(rounding[kind])) for kind in kinds)
-    doubt = why_sums_differ(known)
+    like = partial(Check, doubt=why_sums_differ(known), bound=1, integers=integers, integer_ranges=integer_ranges)
     return (
-        Check(
-            InputKind.EXACT,
-            1,
-            doubt=doubt,
-            bound=1,
-            integers=integers,
-            integer_ranges=integer_ranges,
-            parts=exact.parts,
-            sparse=exact.sparse,
-            tolerances=on_integers,
-        ),
-        Check(
-            InputKind.RANDOM,
-            2,
-            doubt=doubt,
-            bound=1,
-            integers=integers,
-            integer_ranges=integer_ranges,
-            tolerances=on_floats,
-        ),
+        like(InputKind.EXACT, 1, parts=exact.parts, sparse=exact.sparse, tolerances=on_integers),
+        like(InputKind.RANDOM, 2, tolerances=on_floats),
         *([] if given is None else [Check(InputKind.GIVEN, 0, tolerances=on_floats, given=given)]),
     )
 

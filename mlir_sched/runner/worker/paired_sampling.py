@@ -15,8 +15,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 SERVED_S = 8e-3
 """Seconds that a sample of the baseline takes per pair that it serves: a long sample serves several. Further pairs
 sample only the program, which may in all take as long as the baseline's did: the two samples of each pair are then as
-close in time as in a pair of equally slow programs. Without scripts a packed product takes 30 times as long as with
-them, and nearly all seconds of sampling would go into the baseline."""
+close in time as in a pair of equally slow programs."""
 
 
 class PairClock(Protocol[T_contra]):

@@ -1,8 +1,7 @@
 """Keeps threads that spin while they wait from taking cores away from threads that work.
 
 The thread that calls a program on IREE's task system spins while it waits for the workers: on two cores with a worker
-each, it takes a third of one core. A convolution of 2.08 ms on one thread then takes 1.7 to 2.0 ms on two threads, and
-1.13 ms without the spinning (C2D, IREE 3.13).
+each, it takes a third of one core (IREE 3.13).
 
 IREE waits for a Vulkan device in threads of its own. Mesa's software driver, whose device is the CPU, implements this
 wait as a loop: on two cores it doubles or quadruples the time of a kernel, by chance. A thread that wants a core from
@@ -45,8 +44,7 @@ BUSY = 0.9
 def yield_to_workers() -> None:
     """Give the calling thread the lowest priority: a hundredth of a core that a worker wants, too.
 
-    Under ``SCHED_IDLE``, the policy for idle cores, a call of 1 ms takes no less where two cores have nothing else to
-    do, and seven times as long (28 ms for 4) beside a busy process per core.
+    Under ``SCHED_IDLE``, the policy for idle cores, calls take many times as long beside a busy process per core.
 
     The change is permanent for a thread without privileges, and threads that the calling thread starts later inherit
     it: start the workers first. Where the system is not Linux, nothing changes.

@@ -20,8 +20,7 @@ WAKE_UP_NS = 10_000
 
 WAIT_S = 3e-3
 """Seconds to wait for a quiet moment before a pair is taken all the same: as long as a short pair takes. A look at one
-core takes 70 us, at two cores, between which the thread moves, 600 us; on a machine whose cores are seldom quiet, 40
-looks at two cores took 10 of the 20 ms of a pair."""
+core takes 70 us, at two cores, between which the thread moves, 600 us."""
 
 
 @dataclass(frozen=True)

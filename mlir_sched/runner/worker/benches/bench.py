@@ -13,8 +13,7 @@ from mlir_sched.runner.worker.device import Device, LoadedProgram
 from mlir_sched.runner.worker.workspace import UnverifiableResults, Workspace
 
 KEPT_BYTES = max(2**28, min(2**30, machine_memory_bytes() // 32))
-"""Bytes of inputs and references kept for tasks that may come back; a run has such a process per program variant. To
-make them anew took a tenth of the search on ResNet-50, with 256 MiB."""
+"""Bytes of inputs and references kept for tasks that may come back; a run has such a process per program variant."""
 
 
 class Bench(ABC):
