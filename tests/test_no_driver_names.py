@@ -12,7 +12,7 @@ from folders import ROOT
 
 from mlir_sched.runner.protocol import Setup
 from mlir_sched.runner.worker.benches.bench import Bench
-from mlir_sched.runner.worker.server import bench_for
+from mlir_sched.runner.worker.server import BENCHES
 
 PRODUCT = ("mlir_sched", "search", "models", "transform_scripts")
 DRIVERS = ("local", "cuda", "vulkan", "hip", "rocm", "metal")
@@ -102,7 +102,7 @@ def test_what_asks_a_clock_or_a_driver_is_left_alone(text: str) -> None:
 
 
 def test_all_set_ups_and_benches_are_among_the_classes() -> None:
-    known = {*below(Setup), *below(Bench), *bench_for.registry} - {object}
+    known = {*below(Setup), *below(Bench), *BENCHES}
     assert {each.__name__ for each in known if each.__module__.startswith("mlir_sched.")} == CLOCKED
 
 

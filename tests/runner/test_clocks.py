@@ -14,7 +14,7 @@ from mlir_sched.runner import CheckOptions, RacingOptions, RunnerOptions, Sample
 from mlir_sched.runner.client import SETUPS, setup_of
 from mlir_sched.runner.options import BY_CLOCK
 from mlir_sched.runner.protocol import CallsSetup, EventsSetup, Setup, WallSetup
-from mlir_sched.runner.worker.server import bench_for
+from mlir_sched.runner.worker.server import BENCHES
 from mlir_sched.targets.clock import CALLS, CLOCKS, EVENTS
 from mlir_sched.targets.target import LOCAL, Driver
 
@@ -119,6 +119,6 @@ def test_dispatches_are_recorded_in_the_way_of_the_clock(driver: Driver, threads
 
 def test_every_clock_has_its_options_its_set_up_and_its_bench() -> None:
     assert set(BY_CLOCK) == set(SETUPS) == set(CLOCKS)
-    assert set(Setup.__subclasses__()) == set(bench_for.registry) - {object}
+    assert set(Setup.__subclasses__()) == set(BENCHES)
     made = {type(SETUPS[clock](RunnerOptions(Driver("vulkan", clock)), (0,))) for clock in CLOCKS}
     assert made == set(Setup.__subclasses__())

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,7 +34,7 @@ class Server:
     """Answers requests with the results of the device's bench."""
 
     def __init__(self, start: protocol.Start, on_call: Callable[[float], None]) -> None:
-        self._bench = bench_for(start.setup, Path(start.folder))
+        self._bench = BENCHES[type(start.setup)](start.setup, Path(start.folder))
         self._bench.on_call = on_call
 
     def answer(self, request: Any) -> Any:
@@ -58,16 +58,12 @@ class Server:
         raise TypeError(f"unknown request {type(request).__name__}")
 
 
-def bench_for(setup: protocol.Setup, folder: Path) -> Bench:
-    """Return the bench of a set-up, which keeps files in a folder."""
-    match setup:
-        case protocol.WallSetup():
-            return LocalBench(setup)
-        case protocol.EventsSetup():
-            return DeviceBench(setup, folder)
-        case protocol.CallsSetup():
-            return CallsBench(setup)
-    raise TypeError(f"no bench for {type(setup).__name__}")
+BENCHES: Mapping[type[protocol.Setup], Callable[[Any, Path], Bench]] = {
+    protocol.WallSetup: lambda setup, _: LocalBench(setup),
+    protocol.EventsSetup: DeviceBench,
+    protocol.CallsSetup: lambda setup, _: CallsBench(setup),
+}
+"""Makes the bench of a set-up, which keeps files in a folder."""
 
 
 def main() -> None:
