@@ -28,11 +28,7 @@ class Verdict(StrEnum):
         return _WORDS[self]
 
 
-_WORDS = {
-    Verdict.RIGHT: "numbers checked",
-    Verdict.WRONG: "NUMBERS WRONG",
-    Verdict.NOT_CHECKED: "NUMBERS NOT CHECKED",
-}
+_WORDS = {Verdict.RIGHT: "numbers checked", Verdict.WRONG: "NUMBERS WRONG", Verdict.NOT_CHECKED: "NUMBERS NOT CHECKED"}
 
 
 def of_all(verdicts: Iterable[Verdict]) -> Verdict:

@@ -71,10 +71,7 @@ class Trace:
         """
         if name not in self.values:
             raise KeyError(name)
-        return Trace(
-            self.sketch,
-            tuple(replace(d, value=value) if d.name == name else d for d in self.decisions),
-        )
+        return Trace(self.sketch, tuple(replace(d, value=value) if d.name == name else d for d in self.decisions))
 
     def to_json(self) -> dict[str, Any]:
         """Return the trace as JSON data."""

@@ -2,13 +2,7 @@
 
 from mlir_sched.search.evolutionary import EvolutionaryOptions, EvolutionarySearch
 from mlir_sched.search.strategy import Observation, RandomSearch, SearchSpace, SearchStrategy, StrategyFactory
-from mlir_sched.search.task_scheduler import (
-    Demand,
-    GradientOptions,
-    GradientScheduler,
-    TaskProgress,
-    TaskScheduler,
-)
+from mlir_sched.search.task_scheduler import Demand, GradientOptions, GradientScheduler, TaskProgress, TaskScheduler
 
 __all__ = [
     "Demand",

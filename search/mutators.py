@@ -13,13 +13,7 @@ import numpy as np
 from mlir_sched.trace import Decision, Trace
 
 MUTATION_WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {
-        "perfect_tile": 1.0,
-        "categorical": 0.3,
-        "int_range": 0.3,
-        "power_of_two": 0.3,
-        "permutation": 0.3,
-    }
+    {"perfect_tile": 1.0, "categorical": 0.3, "int_range": 0.3, "power_of_two": 0.3, "permutation": 0.3}
 )
 """Relative chance that a decision is mutated, by the kind of its distribution.
 

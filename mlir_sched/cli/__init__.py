@@ -2,6 +2,4 @@
 
 from mlir_sched.cli.app import main
 
-__all__ = [
-    "main",
-]
+__all__ = ["main"]

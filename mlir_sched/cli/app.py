@@ -11,13 +11,7 @@ from typing import Annotated
 import typer
 
 from mlir_sched import __version__
-from mlir_sched.cli.exit import (
-    INTERRUPTED,
-    USER_FAULT,
-    command,
-    ignore_interrupts,
-    take_termination_for_interrupt,
-)
+from mlir_sched.cli.exit import INTERRUPTED, USER_FAULT, command, ignore_interrupts, take_termination_for_interrupt
 
 app = typer.Typer(
     name="mlir-sched",
@@ -287,8 +281,7 @@ def compile_(
         Path | None, typer.Option("--output", "-o", help="File to write.", show_default="MODEL.vmfb")
     ] = None,
     strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Write nothing unless the program uses every script, as it was measured."),
+        bool, typer.Option("--strict", help="Write nothing unless the program uses every script, as it was measured.")
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -78,9 +78,7 @@ def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
         out.print(line, soft_wrap=True)
 
 
-def rows_that_matter(
-    dispatches: Sequence[DispatchResult],
-) -> tuple[Sequence[DispatchResult], Sequence[DispatchResult]]:
+def rows_that_matter(dispatches: Sequence[DispatchResult]) -> tuple[Sequence[DispatchResult], Sequence[DispatchResult]]:
     """Return the dispatches for the table, and the rest: all in the model's order, or those that take most time now."""
     if len(dispatches) <= MOST_ROWS:
         return dispatches, ()

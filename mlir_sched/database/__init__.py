@@ -2,6 +2,4 @@
 
 from mlir_sched.database.store import RecordStore
 
-__all__ = [
-    "RecordStore",
-]
+__all__ = ["RecordStore"]

@@ -129,12 +129,7 @@ RUN_DECISIONS = Table(
     Column("created", Text, nullable=False),
 )
 
-CLOCKS = Table(
-    "clocks",
-    METADATA,
-    Column("key", _KEY, primary_key=True),
-    Column("spent_s", Float(53), nullable=False),
-)
+CLOCKS = Table("clocks", METADATA, Column("key", _KEY, primary_key=True), Column("spent_s", Float(53), nullable=False))
 
 WORK_COSTS = Table(
     "work_costs",

@@ -3,8 +3,4 @@
 from mlir_sched.deployment.compilation import TunedCompilation, compile_tuned
 from mlir_sched.deployment.relocation import relocate
 
-__all__ = [
-    "TunedCompilation",
-    "compile_tuned",
-    "relocate",
-]
+__all__ = ["TunedCompilation", "compile_tuned", "relocate"]

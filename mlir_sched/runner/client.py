@@ -11,13 +11,7 @@ from typing import Any
 
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.child import Child, ChildCrashError
-from mlir_sched.processes.limits import (
-    ChildError,
-    ChildLimits,
-    ChildMemoryError,
-    ChildStalledError,
-    ChildTimeoutError,
-)
+from mlir_sched.processes.limits import ChildError, ChildLimits, ChildMemoryError, ChildStalledError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools

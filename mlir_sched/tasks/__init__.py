@@ -2,9 +2,4 @@
 
 from mlir_sched.tasks.model import TASK_FLAGS, EntryPoint, Model, extract
 
-__all__ = [
-    "TASK_FLAGS",
-    "EntryPoint",
-    "Model",
-    "extract",
-]
+__all__ = ["TASK_FLAGS", "EntryPoint", "Model", "extract"]

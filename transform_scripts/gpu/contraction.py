@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common import (
-    MAX_REDUCTION_STEP,
-    ContractionModule,
-    OnThreads,
-    tile_reduction,
-)
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, ContractionModule, OnThreads, tile_reduction
 from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction

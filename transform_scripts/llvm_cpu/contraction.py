@@ -18,12 +18,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Operand
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common import (
-    MAX_REDUCTION_STEP,
-    ContractionModule,
-    by_one,
-    tile_reduction,
-)
+from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, ContractionModule, by_one, tile_reduction
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
 from mlir_sched.transform_scripts.module import ScheduleProgram

@@ -19,12 +19,7 @@ from mlir_sched.payload import Dispatch, LinalgOp, Operand
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import by_one
-from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import (
-    INSTRUCTIONS,
-    LANES,
-    DotProductInstruction,
-    kernel,
-)
+from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import INSTRUCTIONS, LANES, DotProductInstruction, kernel
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop

@@ -25,13 +25,7 @@ from mlir_sched.transform_scripts.common import ReductionModule
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
 from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes, takes_f16_maxima
 from mlir_sched.transform_scripts.schedule import Schedule
-from mlir_sched.transform_scripts.structures import (
-    Loop,
-    Reduction,
-    contiguous_loop,
-    parallel_loops,
-    reduction_loops,
-)
+from mlir_sched.transform_scripts.structures import Loop, Reduction, contiguous_loop, parallel_loops, reduction_loops
 from mlir_sched.transform_scripts.tracking.nest import points
 from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
 

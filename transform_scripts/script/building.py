@@ -250,9 +250,7 @@ class ScriptEmitter(Emitter):
         everything = {"raw_position_list": ir.DenseI64ArrayAttr.get([]), "is_all": ir.UnitAttr.get()}
         with ir.Location.name("body"):
             found = ir.Operation.create(
-                LOOKUP,
-                results=[self._any_op],
-                attributes={"symbol": ir.FlatSymbolRefAttr.get(symbol)},
+                LOOKUP, results=[self._any_op], attributes={"symbol": ir.FlatSymbolRefAttr.get(symbol)}
             )
         with ir.Location.name("operands"):
             inputs = ir.Operation.create(

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from mlir_sched.sampling import (
-    Categorical,
-    Distribution,
-    IntRange,
-    PerfectTile,
-    Permutation,
-    PowerOfTwo,
-    shared,
-)
+from mlir_sched.sampling import Categorical, Distribution, IntRange, PerfectTile, Permutation, PowerOfTwo, shared
 from mlir_sched.trace import Decision
 from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, powers_of_two, vector_multiple

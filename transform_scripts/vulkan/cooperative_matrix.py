@@ -24,12 +24,7 @@ from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
 from mlir_sched.transform_scripts.tracking.nest import Sharing, numbers_of, shared_tiles, size_list
-from mlir_sched.transform_scripts.vulkan.steps_ahead import (
-    MAX_DEPTH,
-    PADDING_BYTES,
-    StepsAhead,
-    sample_steps_ahead,
-)
+from mlir_sched.transform_scripts.vulkan.steps_ahead import MAX_DEPTH, PADDING_BYTES, StepsAhead, sample_steps_ahead
 
 
 class CooperativeMatrices(DelegatingModule):

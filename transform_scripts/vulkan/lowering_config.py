@@ -15,11 +15,7 @@ from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
 from mlir_sched.transform_scripts.gpu.elementwise import widens_narrow_integers
-from mlir_sched.transform_scripts.gpu.thread_distribution import (
-    DIMENSIONS,
-    distributed_loops,
-    draw_threads,
-)
+from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, reduction_loops

@@ -197,10 +197,7 @@ def _describe(vulkan: ctypes.CDLL, instance: c_void_p, device: c_void_p) -> dict
         "uuid": bytes(identity.device).hex(),
         "subgroup_size": subgroup.size,
         "least_subgroup": sizes.least,
-        "features": {
-            "vulkan_1_3": properties.api_version >= VULKAN_1_3,
-            **_features(vulkan, device, subgroup.rest[1]),
-        },
+        "features": {"vulkan_1_3": properties.api_version >= VULKAN_1_3, **_features(vulkan, device, subgroup.rest[1])},
         "workgroup_threads": compute.workgroup_threads,
         "workgroup_size": list(compute.workgroup_size),
         "workgroup_counts": list(compute.workgroup_counts),
