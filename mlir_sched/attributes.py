@@ -1,7 +1,5 @@
 """Names of what mlir-sched leaves in MLIR: symbols of scripts, and attributes of payloads and libraries."""
 
-from __future__ import annotations
-
 SEQUENCE = "strategy"
 """Symbol of the sequence that a stand-alone script holds. Its argument is the dispatch's ``func.func``."""
 APPLIED = "mlir_sched.applied"

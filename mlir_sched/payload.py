@@ -4,8 +4,6 @@ Filled by ``tasks/worker/analysis.py`` from IR; read by transform modules, legal
 MLIR.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

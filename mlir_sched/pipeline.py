@@ -1,7 +1,5 @@
 """Tuning a model, start to end: variants, tasks, search rounds, finalists, emission, end-to-end proof."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

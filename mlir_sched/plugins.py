@@ -6,8 +6,6 @@ A distribution registers a part in its ``pyproject.toml``::
     greedy = "my_package:Greedy"
 """
 
-from __future__ import annotations
-
 import inspect
 import traceback
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The command line's way of writing numbers, decisions and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """The rank accuracy of predicted scores; higher scores and higher throughputs are better."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """A control for the cost models: random scores."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

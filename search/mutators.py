@@ -3,8 +3,6 @@
 The results may be illegal: they must go through ``SearchSpace.repaired``, which repairs or rejects them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """The contract between a search strategy, the design space it searches and the measurements it learns from."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence

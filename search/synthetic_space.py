@@ -1,7 +1,5 @@
 """A synthetic design space whose best schedule is hard to hit: search without a compiler or a device."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ How one processor computes its tile is left to each target: a CPU core uses cach
 registers.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from typing import ClassVar

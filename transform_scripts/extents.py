@@ -1,7 +1,5 @@
 """Small facts about loop extents and vectors, which the schedule, the features and several modules need."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from mlir_sched.payload import LinalgOp

@@ -3,8 +3,6 @@
 A matcher is asked about every op of a dispatch, once per design space.
 """
 
-from __future__ import annotations
-
 from mlir_sched.payload import PAD, Dispatch, LinalgOp, Operand, OpKind, producer_tiles
 from mlir_sched.transform_scripts.structures import (
     Attention,

@@ -1,7 +1,5 @@
 """Pattern sets of MLIR and IREE, named by the purpose that scripts apply them for."""
 
-from __future__ import annotations
-
 CLEAN_UP = (
     "linalg.tiling_canonicalization",
     "scf.for_loop_canonicalization",

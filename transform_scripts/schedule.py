@@ -5,8 +5,6 @@ schedule records the loop nest of every tiled op as plain data (``tracking/``); 
 are read from this record. Handles that a verb ends are found again before their next use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp

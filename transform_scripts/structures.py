@@ -1,7 +1,5 @@
 """The structures that modules find in a dispatch and programs refer to: loops, and ops that belong together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """``mlir-sched compile`` and ``mlir-sched relocate``: use a tuned folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``mlir-sched doctor``: prints whether this machine can tune, and what to fix."""
 
-from __future__ import annotations
-
 from rich.text import Text
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output

@@ -1,7 +1,5 @@
 """``mlir-sched inspect``: prints sequences with their decisions, or the contents of a record store."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """``mlir-sched replay``: prints whether a tuned folder still holds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``mlir-sched tune``: runs the search and shows what it found."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path

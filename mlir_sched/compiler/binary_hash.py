@@ -5,8 +5,6 @@ writable table of an embedded ELF library, so the hash of an ELF file covers onl
 written: code, constants and relocations.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import struct

@@ -7,8 +7,6 @@ time, a call of one dispatch also takes its submission and the waiting for its e
 Every dispatch of a chain reads constants of its own: each buffer of constants holds one copy per dispatch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 TASK = "task"

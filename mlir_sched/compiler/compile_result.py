@@ -1,7 +1,5 @@
 """The result of compiling one candidate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

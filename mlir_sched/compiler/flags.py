@@ -11,8 +11,6 @@ flag the library is loaded while a single thread runs, and only looked up later.
 or does not parse an error, where the second flag alone would silently give the default code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 error that it prints counts as a failure, even with exit code 0.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

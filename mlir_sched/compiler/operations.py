@@ -1,7 +1,5 @@
 """Traversals of the operations of an MLIR program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

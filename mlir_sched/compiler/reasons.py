@@ -4,8 +4,6 @@ Compilers explain themselves with whole attributes: types with encodings, lists 
 table has room for the cause alone.
 """
 
-from __future__ import annotations
-
 import re
 
 LENGTH = 120

@@ -1,7 +1,5 @@
 """The dispatches of a model to which a sequence was applied, read from files that the compiler dumps on the way."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

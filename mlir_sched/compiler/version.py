@@ -1,7 +1,5 @@
 """The supported IREE release, checked without loading the compiler."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, version
 
 from mlir_sched.errors import UserError

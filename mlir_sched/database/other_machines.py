@@ -1,7 +1,5 @@
 """Records that a store has of the same tasks, but of another machine or version, and that a run does not use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mlir_sched.database.record import context_parts

@@ -1,7 +1,5 @@
 """Tables of the record store, how records become rows, and how rows are written."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which tables a database has: those of this mlir-sched, none at all, or others, which are refused."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields

@@ -5,8 +5,6 @@ task, context and candidate is stored only where the first is a failure that may
 measurement.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence

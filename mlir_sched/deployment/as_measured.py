@@ -5,8 +5,6 @@ processor, the flags and the compiler are compared with those that the folder wa
 does not matter.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -4,8 +4,6 @@
 library is the one in the folder, and what applies is counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sets the paths in the flags of a tuned folder that was moved or copied."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mlir_sched.tuned_folder.folder import read_text, read_tuned_folder

@@ -5,8 +5,6 @@ multiplies and moves data, and how long a warp waits for data. It ranks programs
 measurement.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How the threads of a warp access memory together: sectors of global memory, turns of the banks of shared memory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

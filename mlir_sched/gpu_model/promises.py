@@ -4,8 +4,6 @@ Tensor cores, for example, need a vector contraction; where a pattern that makes
 multiplies number by number, and the compiler ends without a word (IREE 3.13).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

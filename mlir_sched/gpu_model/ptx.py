@@ -4,8 +4,6 @@ Source: NVIDIA, "Parallel Thread Execution ISA". Read is what LLVM's NVPTX backe
 without calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Assembles PTX by NVIDIA's assembler, which needs no device, and reads what the code takes of one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import dataclass

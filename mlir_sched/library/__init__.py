@@ -1,7 +1,5 @@
 """Transform libraries: sequences with their matchers, and rewrites, in one file that IREE runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

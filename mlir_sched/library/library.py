@@ -6,8 +6,6 @@ never meets an op that other ops were fused with. The first matcher that fits cl
 gets two sequences. Matching is finished before the first sequence runs, because a sequence consumes the function.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a run will need, tried before the run begins: each fault costs seconds and is told in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mlir_sched.database import RecordStore

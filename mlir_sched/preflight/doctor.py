@@ -1,7 +1,5 @@
 """The examination of this machine as a place to tune: versions, target, cores, noise."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

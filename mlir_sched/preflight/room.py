@@ -1,7 +1,5 @@
 """The room that a run needs on the file systems that it writes to, the folder for temporary files among them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -5,8 +5,6 @@ than it may is killed, together with all processes that it started. When the par
 child's connection is closed, and so is its lifeline, a pipe whose other end the parent holds and never writes to.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -3,8 +3,6 @@
 Beside that, what is said of a process that ended on its own.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

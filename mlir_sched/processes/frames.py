@@ -4,8 +4,6 @@ A frame is a length (8 bytes, little endian) and a pickle. The side that must no
 waits until the descriptor is ready, and may give up: so a child that writes half a frame and hangs is detected.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import select

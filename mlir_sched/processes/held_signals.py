@@ -4,8 +4,6 @@ Python raises ``KeyboardInterrupt`` between any two of its instructions, also in
 such interruptions: SQLAlchemy then fails with an assertion of its own.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

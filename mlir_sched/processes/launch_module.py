@@ -5,8 +5,6 @@ SIGTERM is ignored because a service manager sends it to every process, while th
 work ends; Ctrl-C does not reach a child either.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import runpy
 import signal

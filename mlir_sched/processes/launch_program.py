@@ -4,8 +4,6 @@ Run as ``python -I -S launch_program.py <process id of the parent> <program> <ar
 ignored for the reason that ``launch_module.py`` gives.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

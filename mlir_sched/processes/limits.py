@@ -1,7 +1,5 @@
 """The time and the memory that a child process may take."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Memory: how much this machine has, how much a child may take, and how much a process takes."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

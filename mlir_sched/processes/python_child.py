@@ -5,8 +5,6 @@ neither from the working directory, nor from the folder that holds the package, 
 ``trace`` would shadow Python's own module of that name.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Signs that the machine is short of something: in the texts of errors, and in the folder for temporary files."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -5,8 +5,6 @@ lock when the process dies, so the next process can tell which folders are unuse
 id, a lock is never reused by another process, and it is visible from other containers.
 """
 
-from __future__ import annotations
-
 import atexit
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """The text of ``mlir-sched inspect``: the sequences of a folder, library or script, or the contents of a store."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

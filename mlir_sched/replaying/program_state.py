@@ -1,7 +1,5 @@
 """The state of what a library does with the whole program: as its decisions say, or edited by a person."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

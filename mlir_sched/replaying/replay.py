@@ -1,7 +1,5 @@
 """The replay of a tuned folder: every script is applied, checked and timed again, on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

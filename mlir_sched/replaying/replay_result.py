@@ -1,7 +1,5 @@
 """What a replay finds, as data: per sequence of the library, and for the whole program."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A tuned folder written by a replay: with what follows from decisions that were edited by hand."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

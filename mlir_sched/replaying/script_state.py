@@ -1,7 +1,5 @@
 """The state of a library's script: as its decisions produce it, or edited by a person."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

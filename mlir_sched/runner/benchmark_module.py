@@ -1,7 +1,5 @@
 """IREE's tools that run a module and read its profile: their paths, and their flags for a program's arguments."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parent's end of the runner process: start it, ask it, and kill it when it takes too long."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 What look like two cores of a virtual machine may be two hardware threads of one core, and nothing says so.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ One request is answered by one reply; both travel as frames (``processes/frames.
 that the parent chooses; handle 0 is the baseline.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mlir_sched.errors import Failure

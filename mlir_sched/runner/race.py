@@ -1,7 +1,5 @@
 """Races candidates: takes paired samples in rounds, from which candidates drop out once their rank is decided."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

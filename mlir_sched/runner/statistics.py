@@ -4,8 +4,6 @@ Run times are skewed and have outliers, so nothing here assumes a distribution: 
 statistics, whose coverage follows from the binomial distribution alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

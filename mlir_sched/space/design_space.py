@@ -1,7 +1,5 @@
 """Design spaces: what a list of transform modules spans for one dispatch and target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeVar

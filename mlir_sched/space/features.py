@@ -4,8 +4,6 @@ The groups follow MetaSchedule's per-store features (TVM ``per_store_feature.cc`
 footprints and reuse per tiling level, vector and register use. As in TVM, counts are scaled by ``log2(x + 1)``.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Transform modules that a user names on the command line."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import traceback

@@ -5,8 +5,6 @@ A further target takes one more file here, one more entry of :data:`TARGETS`, an
 point ``mlir_sched.targets``, and its transform modules as any others.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mlir_sched.errors import UserError

@@ -4,8 +4,6 @@ A further clock takes one more :class:`Clock` here, its options (``runner/option
 (``runner/client.py``) and, where programs are called in a way of their own, a bench (``runner/worker/``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum, auto
 

@@ -4,8 +4,6 @@ IREE 3.13 records no times of CUDA dispatches (``iree_hal_cuda_device_profiling_
 implemented"); a device of this machine is timed by calls (``runner/worker/benches/calls_bench.py``).
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The interface of a kind of target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """This machine's CPU through IREE's llvm-cpu backend."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """This machine, as far as measured times depend on it: its processor, and IREE's runtime with its executables."""
 
-from __future__ import annotations
-
 import importlib.util
 import platform
 import re

@@ -1,7 +1,5 @@
 """The processor that compiler flags name, and how two sets of flags differ in that."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 CPU, CPU_FEATURES = "--iree-llvmcpu-target-cpu", "--iree-llvmcpu-target-cpu-features"

@@ -1,7 +1,5 @@
 """The executable target to which IREE resolves compiler flags, and what its text tells."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

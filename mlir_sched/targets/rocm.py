@@ -4,8 +4,6 @@ IREE's wheel has all that code objects take, LLVM's AMDGPU backend and linker in
 needs besides is a description of this machine's device, or a model of its time; there is neither here yet.
 """
 
-from __future__ import annotations
-
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.targets.clock import EVENTS

@@ -1,7 +1,5 @@
 """The target of compilation: the backend, its compiler flags and the machine description for design spaces."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A Vulkan device through IREE's vulkan-spirv backend."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -5,8 +5,6 @@ other readers: the joined op runs over the elements that the strided reader take
 Other faults of the pass: iree-org/iree issues 19977 and 20004.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A program that shows results of its dispatches: it returns them beside its own results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

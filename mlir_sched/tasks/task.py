@@ -1,7 +1,5 @@
 """A task: one distinct dispatch of the model as a stand-alone program, with what tuning needs to know about it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """The reason why no transform module schedules a task, and what a run without any such task says, for a person."""
 
-from __future__ import annotations
-
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.payload import OpKind
 from mlir_sched.tasks.task import Task

@@ -1,7 +1,5 @@
 """The element types of tensors that can be run and verified, as numpy types."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """Reads the values that a user gives for a program's inputs and outputs, as ``iree-run-module --input`` takes them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Source: ``iree_hal_buffer_view_t`` and the packed storage of IREE's ``EmulateNarrowType`` pass.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

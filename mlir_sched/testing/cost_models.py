@@ -7,8 +7,6 @@
             return Nearest()
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial

@@ -10,8 +10,6 @@
             return {"square": Path("matmul.mlir").read_text(), "uneven": UNEVEN}
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@
             return {"no product": Path("add.mlir").read_text()}
 """
 
-from __future__ import annotations
-
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping

@@ -7,8 +7,6 @@
             return InTurns()
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from itertools import product

@@ -7,8 +7,6 @@
             return MySearch(space, np.random.default_rng(seed))
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress

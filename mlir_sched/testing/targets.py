@@ -9,8 +9,6 @@
             return KIND
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from pathlib import Path
 

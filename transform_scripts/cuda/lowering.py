@@ -1,7 +1,5 @@
 """The last stages of every CUDA script: from vectorized tensors to accumulators in registers, thread by thread."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.transform_scripts import llvm_gpu

@@ -4,8 +4,6 @@ Source: IREE 3.13, ``#iree_gpu.lowering_config`` (LLVMGPU/KernelConfig.cpp): wit
 ``reduction`` count tiles of an instruction.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.targets.target import MatrixUnit

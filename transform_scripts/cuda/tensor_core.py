@@ -5,8 +5,6 @@ Beside it, :mod:`.lowering_config` reaches the tensor cores without scripts.
 Source: IREE ``LLVMGPU/Passes.cpp`` (the former matmul pipeline for tensor cores with mma.sync), IREE 3.13.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp

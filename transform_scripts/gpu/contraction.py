@@ -4,8 +4,6 @@
 epilogues in the same tile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mlir_sched.transform_scripts import patterns

@@ -9,8 +9,6 @@ Source: the tile of a thread is that of :mod:`~mlir_sched.transform_scripts.gpu.
 those of :mod:`~mlir_sched.transform_scripts.common`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

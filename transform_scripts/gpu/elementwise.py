@@ -1,7 +1,5 @@
 """Element-wise dispatches on GPUs: a thread computes its tile as vectors, or takes single elements in turns."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The last stages of the scripts for GPUs: from vectorized tensors to buffers, workgroup ids and thread ids."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar

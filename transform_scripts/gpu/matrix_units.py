@@ -1,7 +1,5 @@
 """What modules share whose subgroups compute products of small matrices at once: tiles, threads, registers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Values between two reductions are computed again where they are read, because IR
 threads of a workgroup write: only reduced values are kept, in registers.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind

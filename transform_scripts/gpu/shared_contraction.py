@@ -1,7 +1,5 @@
 """Contractions on GPUs whose threads share what they read: a workgroup copies each step of the reduction for all."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

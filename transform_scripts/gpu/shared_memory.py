@@ -1,7 +1,5 @@
 """What modules have in common whose workgroups copy operands into shared memory: loops, limits, copies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mlir_sched.payload import LinalgOp

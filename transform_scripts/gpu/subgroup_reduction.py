@@ -4,8 +4,6 @@ All threads of a workgroup walk one row together, in steps. In a step each threa
 the row the sums of the threads are combined by subgroup instructions.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

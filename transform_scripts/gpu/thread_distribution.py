@@ -1,7 +1,5 @@
 """Distribution of a dispatch over workgroups and over the threads of a workgroup, as GPUs run them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import ClassVar

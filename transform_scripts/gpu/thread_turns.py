@@ -4,8 +4,6 @@ A workgroup's tile need not divide the extents. Its threads are numbered along a
 threads compute neighbouring results, and none goes beyond the end of the tile.
 """
 
-from __future__ import annotations
-
 import math
 
 from mlir_sched.payload import LinalgOp

@@ -9,8 +9,6 @@ FlashAttention (Dao et al. 2022), the keys are not tiled: the op that could carr
 next, ``iree_linalg_ext.online_attention``, is not a linalg op.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp

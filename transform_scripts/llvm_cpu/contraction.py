@@ -8,8 +8,6 @@ Source: the loop structure is Goto & van de Geijn, "Anatomy of High-Performance 
 rules below each name what was measured in IREE 3.13 on Zen 4.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ Source: the roles of the loops are those of MLIR's ``inferConvolutionDims``; the
 al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures" (2018).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Source: Intel 64 and IA-32 Architectures Software Developer's Manual, VDPBF16PS 
 "Use-Tensor-Core" module (Shao et al., "Tensor Program Optimization with Probabilistic Programs", 2022).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

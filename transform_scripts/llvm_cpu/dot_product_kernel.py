@@ -6,8 +6,6 @@ sum of the other operand's row is subtracted from the accumulators before the lo
 modulo 2 to the 32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

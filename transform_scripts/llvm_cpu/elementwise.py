@@ -1,7 +1,5 @@
 """Element-wise dispatches on CPUs: walk memory in order, one vector tile at a time."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The last stages of every llvm-cpu script: from vectorized tensors to vector-lowered loops on buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar

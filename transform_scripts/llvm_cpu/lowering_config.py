@@ -4,8 +4,6 @@ Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleT
 (LLVMCPU/KernelDispatch.cpp); the meaning of the lists is that of ``IREECPUAttrs.td``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import ClassVar

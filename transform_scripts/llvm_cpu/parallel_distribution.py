@@ -1,7 +1,5 @@
 """Distribution of a dispatch over workgroups, which IREE's task system runs on cores."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -11,8 +11,6 @@ found by the types of its vectors, and the columns' operand by its buffer's type
 the program sets.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

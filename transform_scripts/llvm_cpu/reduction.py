@@ -12,8 +12,6 @@ Source: MetaSchedule's AddRFactor (TVM ``add_rfactor.cc``); ``transform.structur
 are of a softmax of 256x256 on Zen 4, IREE 3.13.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

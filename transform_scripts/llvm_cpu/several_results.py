@@ -7,8 +7,6 @@ Inside of a workgroup each op has loops of its own: no loop around several of th
 Source: ``transform.structured.fuse_into_containing_op``, which hands on results of fused ops from ``scf.forall`` alone.
 """
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -3,8 +3,6 @@
 LLVM takes vectors of any shape, so that nothing has to be done to the vectors before bufferization.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.targets.target import GpuLimits

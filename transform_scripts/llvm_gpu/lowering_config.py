@@ -4,8 +4,6 @@ Source: IREE 3.13, ``#iree_gpu.lowering_config`` (LLVMGPU/KernelConfig.cpp): ``w
 count iterations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import ClassVar

@@ -8,8 +8,6 @@ Source: IREE 3.13, ``#iree_gpu.lowering_config`` (LLVMGPU/ReductionConfigUtils.c
 lanes to the reduction: each then reads four bytes of a sector of memory.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -3,8 +3,6 @@
 Source: IREE 3.13, ``#iree_gpu.lowering_config`` (LLVMGPU/ReductionConfigUtils.cpp).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.payload import LinalgOp

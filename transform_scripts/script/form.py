@@ -1,7 +1,5 @@
 """The form of decisions inside a script: attribute names, and JSON data as MLIR attributes and back."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reading of scripts: traces of sequences, their text for comparison, sequences taken from a library and put back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ops found again by marks, which are put in front of what ended their handles, and only if the op is used again."""
 
-from __future__ import annotations
-
 from mlir_sched.attributes import MARK
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.emitter import Emitter, Handle, Place

@@ -1,7 +1,5 @@
 """Ops found again by their names, in program order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind

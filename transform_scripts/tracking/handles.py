@@ -1,7 +1,5 @@
 """The transform handles of a dispatch's ops: which are valid, and how ops are found again whose handles ended."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp

@@ -1,7 +1,5 @@
 """The loops that the verbs of a schedule made, as long as they can be changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The ops of a dispatch while a schedule is made: the loop nest of each, the state of the code, what cannot follow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 

@@ -1,7 +1,5 @@
 """The verbs that decide in which memory and layout ops read their inputs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import pairwise

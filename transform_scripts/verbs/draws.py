@@ -1,7 +1,5 @@
 """The random variables that a schedule program can draw, and their distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import cast
 

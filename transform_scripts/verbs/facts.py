@@ -1,7 +1,5 @@
 """Facts of the code that a schedule program has made so far, and static rules that several modules share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

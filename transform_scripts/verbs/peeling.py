@@ -1,7 +1,5 @@
 """The verbs that put copies of a loop's body in place of the loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
 

@@ -1,7 +1,5 @@
 """What all verbs of a schedule share: its payload and target, and the code as it stands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mlir_sched.payload import Dispatch

@@ -1,7 +1,5 @@
 """The verbs that make loops and compute ops inside of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mlir_sched.payload import LinalgOp

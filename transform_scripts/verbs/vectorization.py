@@ -1,7 +1,5 @@
 """The verbs that make the final code of ops: vectors, or a function in the place of a tile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mlir_sched.errors import ScheduleError

@@ -5,8 +5,6 @@ Source: IREE 3.13, ``tile_sizes = [[workgroup], [subgroup], [reduction], [cooper
 SPIRV/Passes.cpp).
 """
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The last stages of every Vulkan script: from vectorized tensors to SPIR-V's vectors on buffers, thread by thread."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.transform_scripts.gpu.lowering import (

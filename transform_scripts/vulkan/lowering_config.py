@@ -3,8 +3,6 @@
 Source: IREE 3.13, BaseVectorize with ``tile_sizes = [[workgroup], [thread], [reduction]]`` (SPIRV/KernelConfig.cpp).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import ClassVar

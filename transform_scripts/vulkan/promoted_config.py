@@ -5,8 +5,6 @@ follows from the size of the workgroup (SPIRV/KernelConfig.cpp, SPIRV/Passes.cpp
 on NVIDIA's and AMD's targets.
 """
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

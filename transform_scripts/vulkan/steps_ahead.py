@@ -3,8 +3,6 @@
 Source: IREE 3.13, GPUPipelining as SPIRV/Passes.cpp runs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Source: IREE 3.13, ``tile_sizes = [[workgroup], [reduction]]`` (SPIRV/KernelConfig.cpp, setReductionConfig).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind

@@ -4,8 +4,6 @@ IREE succeeds and generates its default code in many cases where a user configur
 nothing: only the IR does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

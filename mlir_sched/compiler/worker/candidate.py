@@ -5,8 +5,6 @@ runs in MLIR's transform interpreter, and the same IR then continues through IRE
 configuration to check that IREE kept the script's choices.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The main program of a worker process (see ``compiler/worker_process.py``)."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import importlib

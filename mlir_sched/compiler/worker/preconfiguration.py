@@ -7,8 +7,6 @@ in place of the tensors that a dispatch loads and stores (LLVMGPU/Passes.cpp,
 buildLLVMGPUCodegenConfigurationPassPipeline). IREE later runs all these passes again, without effect.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The worker's side of ``targets/kind.py``: the executable target to which IREE resolves this process's flags."""
 
-from __future__ import annotations
-
 import re
 
 from iree.compiler import ir

@@ -1,7 +1,5 @@
 """Large arrays in blocks whose temporaries stay in a core's cache, instead of whole arrays in new memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

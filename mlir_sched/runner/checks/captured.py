@@ -1,7 +1,5 @@
 """Files with the values of one dispatch's inputs, as a run of the whole program passes them to the dispatch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

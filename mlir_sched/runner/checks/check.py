@@ -1,7 +1,5 @@
 """A numeric check as data: which inputs a program gets, and how near its results must be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias

@@ -10,8 +10,6 @@ of their type, however much of their sums a conversion to floating point rounds:
 the ends of a type only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The input tensors of checks: the values that each kind of check fills them with."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

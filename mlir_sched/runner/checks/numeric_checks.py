@@ -5,8 +5,6 @@ integers no order of additions rounds (``exactness.py``), so results must be equ
 rounding of the ops after the sums. On other inputs results differ by rounding, up to the tolerance (``rounding.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The difference that rounding alone may make between two right programs, from types and lengths of sums."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 

@@ -18,8 +18,6 @@ Source: Boucheron, Lugosi & Massart, "Concentration Inequalities" (2013), sectio
 variables).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ A neighbour on the same core shows as wall time without CPU time; a neighbour on
 core, or a lower frequency, only shows as the same work taking longer.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections import deque

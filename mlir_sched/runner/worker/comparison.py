@@ -1,7 +1,5 @@
 """The comparison of results with a reference, and the poison that outputs hold before a call."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -5,8 +5,6 @@ bindings cannot record timestamps, so IREE's benchmark program runs the calls, a
 profile reader; both are part of its runtime package.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pairs of samples of baseline and candidate, in random order, and whether the machine was quiet during each pair."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 

@@ -1,7 +1,5 @@
 """The test whether the reference results of a program can tell wrong numbers from right ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

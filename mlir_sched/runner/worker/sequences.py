@@ -1,7 +1,5 @@
 """Sequences of calls of a program with state: from a fresh context, up to calls that show the state that is left."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

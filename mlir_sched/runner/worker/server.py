@@ -4,8 +4,6 @@ The process ends when its connection closes, and so when the runner ends, even b
 messages while programs run, and IREE releases Python's global lock meanwhile.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import shutil

@@ -9,8 +9,6 @@ its first moment on is taken for such a loop, because a working thread starts by
 get a low priority.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

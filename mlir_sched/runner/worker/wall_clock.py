@@ -1,7 +1,5 @@
 """Times calls in this process by its clocks, and detects disturbances."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

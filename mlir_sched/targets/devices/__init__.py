@@ -1,7 +1,5 @@
 """Devices of targets: as their drivers describe them, each asked in a process of its own, or as a file does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ IREE's runtime tells a device's name and no limits, so they are read through the
 numbers of its attributes are those of ``cuda.h``.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import sys

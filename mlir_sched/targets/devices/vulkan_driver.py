@@ -4,8 +4,6 @@ IREE's runtime does not tell the limits of compute shaders, so they are read thr
 structures are those of ``vulkan_core.h`` (Vulkan 1.2), up to the last field that is read.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import sys

@@ -5,8 +5,6 @@ through the caches, so a dispatch of a large model finds its weights in the last
 timed in a loop on one set of weights finds them in the core's own cache, and may be up to twice as fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The worker's side of ``tasks/model.py``: brings a model to the flow phase and takes its dispatches out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

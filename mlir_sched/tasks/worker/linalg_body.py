@@ -1,7 +1,5 @@
 """Questions about the scalar body of a structured op."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlir_sched.compiler.operations import producer

@@ -5,8 +5,6 @@ that are equal in every call (``FoldUniformOperandsPass``). A task's program has
 between the calls of the whole program has to be an argument of it: only then is its code that of the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

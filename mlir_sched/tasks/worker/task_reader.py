@@ -1,7 +1,5 @@
 """The tasks of a program at the flow phase: one per distinct dispatch, cut out and read."""
 
-from __future__ import annotations
-
 import hashlib
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ runs through the passes once, and is taken apart again. What the passes make of 
 dispatches of the program (``tests/tasks/test_exported_models.py`` compares).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

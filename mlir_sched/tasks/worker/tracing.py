@@ -5,8 +5,6 @@ A ``flow.tensor.trace`` hands tensors to the host, which receives them under the
 evaluates itself, and prints all weights of a model while it compiles the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The benches, which check and time the programs of one task by handle; one class per clock."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Checks programs on a HAL device in this process, and times them there by the host's clock around calls."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Benches that time programs in this process, and short dispatches with a chain (``compiler/chain.py``)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Checks programs on a HAL device in this process, and times them on the device in processes of their own."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks and times programs on the CPU, in this process."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

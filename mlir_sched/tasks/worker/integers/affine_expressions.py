@@ -1,7 +1,5 @@
 """The results of affine maps as expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

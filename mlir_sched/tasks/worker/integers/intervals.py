@@ -6,8 +6,6 @@ values; an operation on unsigned ones takes the unsigned view of its operands. A
 inclusion-isotone: narrower operands never give a wider result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 

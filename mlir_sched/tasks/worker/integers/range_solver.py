@@ -6,8 +6,6 @@ first of each argument alone, which says how far it could go, then of all togeth
 arguments that share a limit share the room, then of each alone again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
