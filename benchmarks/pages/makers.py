@@ -22,6 +22,7 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
         "failures": lambda _: reference.failures(),
         "sampling": lambda _: reference.sampling(),
         "verbs": reference.verbs,
+        "modules": reference.modules,
         "distributions": lambda _: reference.distributions(),
         "store_tables": lambda _: reference.store_tables(),
         "api": lambda _: reference.api(),

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -109,6 +110,17 @@ def _call(name: str) -> str:
     _, *parameters = inspect.signature(getattr(Schedule, name)).parameters.values()
     plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
     return f"{name}{inspect.Signature(plain)}"
+
+
+def modules(target: str) -> str:
+    """Return the table of a target's default transform modules, in the order in which they are asked.
+
+    Args:
+        target: The target's name.
+    """
+    found = import_module(f"mlir_sched.transform_scripts.{target.replace('-', '_')}").default_modules()
+    rows = [[f"`{one.name}`", one.stage.name, _in_a_cell(_first_sentence(type(one)))] for one in found]
+    return markdown_table(["module", "stage", "what it is"], rows)
 
 
 def distributions() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import pytest
 from folders import ROOT
@@ -38,6 +39,14 @@ def test_every_other_method_of_a_schedule_is_on_the_page_of_verbs() -> None:
     methods = [name for name in dir(Schedule) if callable(getattr(Schedule, name)) and not name.startswith("_")]
     shown = re.findall(r"^\| `(\w+)\(", page, re.MULTILINE)
     assert sorted(shown) == sorted(name for name in methods if not name.startswith("sample_"))
+
+
+@pytest.mark.parametrize("target", ["llvm-cpu", "vulkan", "cuda"])
+def test_every_module_of_a_default_space_is_there_with_its_stage(target: str) -> None:
+    found = import_module(f"mlir_sched.transform_scripts.{target.replace('-', '_')}").default_modules()
+    assert names_in(reference.modules(target)) == [module.name for module in found]
+    assert f"| `{found[-1].name}` | LOWER | " in reference.modules(target)
+    assert f"<!-- made: modules {target} -->" in (ROOT / "docs" / "modules.md").read_text()
 
 
 def test_every_distribution_is_there_with_what_its_values_are() -> None:
