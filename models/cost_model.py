@@ -44,6 +44,32 @@ class Feed(StrEnum):
     """Its row of numbers."""
     TRACES = "traces"
     """Its trace: the sketch and every decision."""
+    GRAPHS = "graphs"
+    """Its loops as a graph."""
+
+
+@dataclass(frozen=True)
+class LoopGraph:
+    """The loops of a candidate and what flows between them, for models that learn from structure.
+
+    A node is a tiling level of one op. An edge leads from each level to the next inner one, and from the innermost
+    level of a producer to that of its consumer.
+
+    Attributes:
+        nodes: ``[n_nodes, n_numbers]``, finite: numbers of each level.
+        edges: ``[n_edges, 2]``: the nodes that each edge leaves and reaches.
+    """
+
+    nodes: FloatArray
+    edges: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.nodes.ndim != 2 or self.edges.ndim != 2 or self.edges.shape[1] != 2:
+            raise ValueError(f"nodes [n, numbers] and edges [n, 2], but got {self.nodes.shape} and {self.edges.shape}")
+        if not np.isfinite(self.nodes).all() or (
+            self.edges.size and not 0 <= self.edges.min() <= self.edges.max() < len(self.nodes)
+        ):
+            raise ValueError("nodes must be finite, and edges lead from node to node")
 
 
 @dataclass(frozen=True)
@@ -69,16 +95,21 @@ class Rows:
         task: The task.
         features: ``[n_rows, n_features]``, finite; ``[n_rows, 0]`` where the model asks for none.
         traces: One per row; empty where the model asks for none.
+        graphs: One per row; empty where the model asks for none.
     """
 
     task: ModelTask
     features: FloatArray
     traces: tuple[Trace, ...] = ()
+    graphs: tuple[LoopGraph, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.features.ndim != 2 or (self.traces and len(self.traces) != len(self.features)):
-            shapes = f"{self.features.shape} and {len(self.traces)} traces"
-            raise ValueError(f"features [rows, n] are needed, and a trace per row or none, but got {shapes}")
+        counts = {len(each) for each in (self.traces, self.graphs) if each}
+        if self.features.ndim != 2 or counts - {len(self.features)}:
+            shapes = f"{self.features.shape}, {len(self.traces)} traces and {len(self.graphs)} graphs"
+            raise ValueError(
+                f"needed are features [rows, n], a trace per row or none, and a graph likewise, but got {shapes}"
+            )
         if not np.isfinite(self.features).all():
             raise ValueError("features must be finite")
 

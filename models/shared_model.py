@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.models.cost_model import CostModel, Feed, FloatArray, Measured, ModelTask, Rows
+from mlir_sched.models.cost_model import CostModel, Feed, FloatArray, LoopGraph, Measured, ModelTask, Rows
 from mlir_sched.trace import Trace
 
 
@@ -18,6 +18,10 @@ class Featured(Protocol):
 
     def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         """Return one row per trace, ``[n_traces, n_features]``, finite."""
+        ...
+
+    def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
+        """Return the graph of the loops of every trace."""
         ...
 
 
@@ -169,7 +173,9 @@ class TaskModel:
         return self._model.predict_with_spread(self._rows(traces, self._featurise(traces)))
 
     def _rows(self, traces: Sequence[Trace], features: FloatArray) -> Rows:
-        return Rows(self._task, features, tuple(traces) if Feed.TRACES in self._model.feeds else ())
+        feeds = self._model.feeds
+        graphs = self._space.graphs(traces) if Feed.GRAPHS in feeds else ()
+        return Rows(self._task, features, tuple(traces) if Feed.TRACES in feeds else (), tuple(graphs))
 
     def _featurise(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         if Feed.FEATURES in self._model.feeds:

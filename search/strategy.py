@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.models.cost_model import LoopGraph
 from mlir_sched.models.shared_model import SharedCostModel
 from mlir_sched.trace import Trace
 
@@ -44,6 +45,10 @@ class SearchSpace(Protocol):
 
     def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         """Return one row per trace, ``[n_traces, n_features]``, finite."""
+        ...
+
+    def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
+        """Return the graph of the loops of every trace."""
         ...
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.models.cost_model import LoopGraph
 from mlir_sched.sampling import Categorical, Distribution, PerfectTile, Permutation, PowerOfTwo, Value
 from mlir_sched.trace import Recorder, Trace
 
@@ -70,6 +71,10 @@ class SyntheticMatmulSpace:
     def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         """Return ``[n_traces, 23]``: logarithms of sizes, footprints and counts, and one-hot choices."""
         return np.array([self._feature_row(self.schedule(trace)) for trace in traces], dtype=np.float32)
+
+    def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
+        """Return graphs of one node, which has the features of the trace."""
+        return [LoopGraph(row[None], np.empty((0, 2), dtype=np.int64)) for row in self.features(traces)]
 
     def seconds(self, trace: Trace) -> float | None:
         """Return the time of the trace's schedule, seconds per call; None when it fails."""

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError, UserError
+from mlir_sched.models.cost_model import LoopGraph
 from mlir_sched.sampling import Value
 from mlir_sched.trace import Trace
 
@@ -123,6 +124,14 @@ class MeasuredSpace:
             if rows:
                 return self.points[rows[int(trace.key, 16) % len(rows)]].trace
         raise IllegalTraceError(f"{self.task} has no measured candidate with {trace.values}")
+
+    def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
+        """Return nothing: tables of candidates have no loops.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError("tables of measured candidates have no loops")
 
     def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         """Return the recorded rows, ``[n_traces, n_features]``.

@@ -7,8 +7,9 @@ from typing import TypeVar
 import numpy as np
 
 from mlir_sched.errors import IllegalTraceError, ScriptError
+from mlir_sched.models import LoopGraph
 from mlir_sched.payload import Dispatch
-from mlir_sched.space.features import COUNT, featurise
+from mlir_sched.space.features import COUNT, featurise, loop_graph
 from mlir_sched.space.space import Space, module_errors
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import OnIllegal, Recorder, Trace
@@ -121,6 +122,10 @@ class DesignSpace:
                 self._remembered(trace, self.check(trace))
             rows.append(self._rows[trace.key])
         return np.stack(rows)
+
+    def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
+        """Return the graph of the loops of every trace."""
+        return [loop_graph(self.check(trace)) for trace in traces]
 
     def script(self, trace: Trace, applied: str | None = None) -> str:
         """Return the transform script of a trace: canonical text, equal for equal traces.

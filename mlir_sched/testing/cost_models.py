@@ -41,7 +41,8 @@ def _measured(model: CostModel, group: int, count: int, seed: int) -> Measured:
     seconds = np.array([space.seconds(trace) or np.inf for trace in traces])
     features = space.features(traces) if Feed.FEATURES in model.feeds else np.empty((len(traces), 0))
     fed = tuple(traces) if Feed.TRACES in model.feeds else ()
-    return Measured(Rows(ModelTask(group), features, fed), seconds.min(initial=np.inf) / seconds)
+    graphs = tuple(space.graphs(traces)) if Feed.GRAPHS in model.feeds else ()
+    return Measured(Rows(ModelTask(group), features, fed, graphs), seconds.min(initial=np.inf) / seconds)
 
 
 class CostModelTests(ABC):

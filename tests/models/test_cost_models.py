@@ -7,6 +7,7 @@ import pytest
 from mlir_sched.models import (
     CostModel,
     Feed,
+    LoopGraph,
     Measured,
     ModelTask,
     RandomModel,
@@ -119,6 +120,12 @@ class TraceSpy(Spy):
     feeds = frozenset({Feed.TRACES})
 
 
+class GraphSpy(Spy):
+    """Asks for graphs alone."""
+
+    feeds = frozenset({Feed.GRAPHS})
+
+
 def results(seconds: Sequence[float | None], seed: int = 0) -> dict[str, Observation]:
     pairs = zip(traces(len(seconds), seed), seconds, strict=True)
     return {trace.key: Observation(trace, each) for trace, each in pairs}
@@ -189,6 +196,29 @@ def test_times_that_are_not_positive_are_refused() -> None:
     (trace,) = traces(1)
     with pytest.raises(ValueError, match="positive"):
         SharedCostModel(RandomModel()).task(SPACE).learn({trace.key: Impossible(trace)}, [trace.key])
+
+
+def test_a_model_that_asks_for_graphs_gets_a_graph_per_row() -> None:
+    model = GraphSpy()
+    shared, found = SharedCostModel(model), results((1.0, 2.0))
+    task = shared.task(SPACE)
+    task.learn(found, found)
+    task.refresh()
+    (seen,) = model.seen
+    assert [len(graph.nodes) for graph in seen.rows.graphs] == [1, 1]
+    assert not seen.rows.traces
+    assert seen.rows.features.shape == (2, 0)
+    assert task.predict(list(traces(5))).shape == (5,)
+
+
+def test_a_graph_that_leads_nowhere_is_refused() -> None:
+    nodes = np.zeros((2, 3))
+    LoopGraph(nodes, np.array([[0, 1]]))
+    for edges in ([[0, 2]], [[-1, 0]], [0, 1]):
+        with pytest.raises(ValueError, match=r"edges"):
+            LoopGraph(nodes, np.array(edges))
+    with pytest.raises(ValueError, match="finite"):
+        LoopGraph(np.full((1, 1), np.nan), np.empty((0, 2), dtype=np.int64))
 
 
 def test_a_model_that_asks_for_traces_gets_traces_and_no_features() -> None:

@@ -240,6 +240,23 @@ def test_features_are_finite_and_of_fixed_length(space_for: SpaceFor) -> None:
     assert space.features([]).shape == (0, COUNT)
 
 
+def test_a_graph_has_a_node_per_level_and_edges_inwards_and_to_consumers(space_for: SpaceFor) -> None:
+    rng = np.random.default_rng(0)
+    for name in PAYLOADS:
+        space = space_for(name)
+        graphs = space.graphs([space.sample(rng) for _ in range(10)])
+        assert len({graph.nodes.shape[1] for graph in graphs}) == 1
+        for graph in graphs:
+            assert len(graph.nodes) >= len(space.dispatch.ops)
+            assert all(start < end for start, end in graph.edges), "a graph in the order of the ops has no cycle"
+        assert len({graph.nodes.tobytes() for graph in graphs}) > 1, "graphs tell candidates apart"
+    product = space_for(matmul(64, 64, 64))
+    graph = product.graphs([product.sample(rng)])[0]
+    ops = product.dispatch.ops
+    assert (len(graph.nodes) - 1, len(graph.nodes) - 1) not in graph.edges.tolist()
+    assert len(graph.edges) >= len(graph.nodes) - len(ops) + 1, "the product reads what fills its result or its tiles"
+
+
 LEGAL = 0.1
 """Smallest share of first draws that must be legal. Measured: 23 % at worst (lowering_config of a batch matmul)."""
 
