@@ -22,6 +22,7 @@ from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.other_algorithms import OtherAlgorithm
+from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import RewrittenVariants
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import LOCAL, Target
@@ -32,7 +33,7 @@ from mlir_sched.tuning.program_search import ProgramSearch
 
 
 @dataclass(frozen=True)
-class RecordedPrograms:
+class RecordedPrograms(Programs):
     """The programs of a recorded run, and the meter of its replay.
 
     Attributes:

@@ -18,7 +18,7 @@ from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.building import build_variant
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.variants.programs import CompiledPrograms
+from mlir_sched.program.variants.programs import Programs
 from mlir_sched.targets.target import GpuResources, Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
@@ -96,8 +96,8 @@ class CompileAndAssemble(Compiling):
 
 
 @dataclass(frozen=True)
-class EstimatedPrograms(CompiledPrograms):
-    """Programs that IREE compiles, with times by what a model says of all their dispatches.
+class EstimatedPrograms(Programs):
+    """Programs with times by what a model says of all their dispatches.
 
     Attributes:
         evaluators: Estimate dispatches.

@@ -1,7 +1,9 @@
 """Whether a process got the processors that it asked for, as Linux counts it per thread; elsewhere nothing is known.
 
 Source: Linux, ``Documentation/scheduler/sched-stats.rst``: ``schedstat`` of a thread holds the nanoseconds that the
-thread ran and those that it waited in a processor's queue.
+thread ran and those that it waited in a processor's queue. A wait is counted when it ends. That a thread waits at
+present follows from proc(5): it is runnable (``stat``), and has not left a processor by itself
+(``voluntary_ctxt_switches`` in ``status``).
 """
 
 from __future__ import annotations
@@ -15,10 +17,39 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ThreadTime:
-    """What a thread did so far, in seconds; it slept the rest of the time."""
+    """What a thread did so far, in seconds; it slept the rest of the time, or waits at present.
+
+    Attributes:
+        ran_s: Seconds on a processor.
+        waited_s: Seconds in a processor's queue, in waits that have ended.
+        sleeps: How often it left a processor by itself.
+        is_runnable: Whether it runs or waits at present.
+    """
 
     ran_s: float
     waited_s: float
+    sleeps: int = 0
+    is_runnable: bool = False
+
+    @staticmethod
+    def of(task: Path) -> ThreadTime:
+        """Return what the thread with a folder in ``/proc`` did.
+
+        Raises:
+            OSError, ValueError, KeyError: The thread ended, or the kernel does not count.
+        """
+        ran, waited, _ = map(int, (task / "schedstat").read_text().split())
+        state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+        counts = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+        return ThreadTime(ran / 1e9, waited / 1e9, int(counts["voluntary_ctxt_switches"]), state == "R")
+
+    def since(self, earlier: ThreadTime | None, seconds: float) -> ThreadTime:
+        """Return what the thread did in the seconds since an earlier moment; None where it began after that."""
+        if earlier is None:
+            return self
+        ran_s, waited_s = self.ran_s - earlier.ran_s, self.waited_s - earlier.waited_s
+        never_slept = self.is_runnable and self.sleeps == earlier.sleeps
+        return ThreadTime(ran_s, seconds - ran_s if never_slept else waited_s)
 
 
 @dataclass(frozen=True)
@@ -35,13 +66,12 @@ class ProcessTimes:
 
     @staticmethod
     def of(process: int) -> ProcessTimes:
-        """Return the times of a running process; reading them takes about 20 us per thread."""
+        """Return the times of a running process; reading them takes about 0.1 ms per thread."""
         at_s, threads = time.monotonic(), dict[int, ThreadTime]()
         with suppress(OSError):  # the process ended
             for path in Path(f"/proc/{process}/task").iterdir():
-                with suppress(OSError, ValueError):  # the thread ended, or the kernel does not count
-                    ran, waited, _ = map(int, (path / "schedstat").read_text().split())
-                    threads[int(path.name)] = ThreadTime(ran / 1e9, waited / 1e9)
+                with suppress(OSError, ValueError, KeyError):  # the thread ended, or the kernel does not count
+                    threads[int(path.name)] = ThreadTime.of(path)
         return ProcessTimes(at_s, threads)
 
     def waited_s(self, since: ProcessTimes) -> float:
@@ -58,8 +88,5 @@ class ProcessTimes:
         return waited_s > max(ran_s, (self.at_s - since.at_s) / 2)
 
     def _threads_since(self, since: ProcessTimes) -> list[ThreadTime]:
-        begun = {thread: since.threads.get(thread, ThreadTime(0.0, 0.0)) for thread in self.threads}
-        return [
-            ThreadTime(now.ran_s - begun[thread].ran_s, now.waited_s - begun[thread].waited_s)
-            for thread, now in self.threads.items()
-        ]
+        passed_s = self.at_s - since.at_s
+        return [now.since(since.threads.get(thread), passed_s) for thread, now in self.threads.items()]

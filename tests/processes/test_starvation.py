@@ -20,6 +20,8 @@ pytestmark = pytest.mark.alone  # fills a core
 
 NEIGHBOURS = 6
 """Processes that share a core with the child: each its own session, which some kernels give equal parts of a core."""
+BEGUN_S = 0.5
+"""Seconds after which the child works or sleeps, as it is told to."""
 LIMITS = ChildLimits(1.5, 1 << 30)
 BEFORE = ProcessTimes(0.0, {1: ThreadTime(100.0, 900.0)})
 
@@ -52,11 +54,26 @@ def test_a_limit_that_passes_in_a_queue_for_a_processor_says_nothing_of_the_chil
 ) -> None:
     monkeypatch.setattr(child, "python_command", lambda *_, **__: [sys.executable, "-c", text])
     process = Child("the test process", "none")
+    time.sleep(BEGUN_S)
     crowded(process.pid)
     process.send("begin", LIMITS)
     with pytest.raises(error) as raised:
         process.receive(LIMITS, time.monotonic())
     assert type(raised.value) is error
+
+
+@pytest.mark.parametrize(
+    ("now", "starved"),
+    [
+        (ThreadTime(100.1, 900.0, 7, is_runnable=True), True),  # waits since the last look
+        (ThreadTime(109.9, 900.0, 7, is_runnable=True), False),  # works since then
+        (ThreadTime(100.1, 900.0, 8, is_runnable=True), False),  # slept, for all that is known
+        (ThreadTime(100.1, 900.0, 7, is_runnable=False), False),  # sleeps
+    ],
+)
+def test_a_wait_that_has_not_ended_counts_where_the_thread_cannot_have_slept(now: ThreadTime, starved: bool) -> None:
+    before = ProcessTimes(0.0, {1: ThreadTime(100.0, 900.0, 7)})
+    assert ProcessTimes(10.0, {1: now}).is_starved(before) == starved
 
 
 @pytest.mark.parametrize(

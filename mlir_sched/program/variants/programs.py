@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from mlir_sched.program.building import (
     Attempt,
@@ -26,64 +26,45 @@ from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tensors.values import FunctionValues
 
 
-class Programs(Protocol):
-    """Makes the programs of a model, and says what they take: measured, or estimated by a model."""
+class Programs(ABC):
+    """Makes the programs of a model by IREE, and says what they take: measured, or estimated by a model."""
 
-    def rewriting(self, path: Path, target: Target) -> AbstractContextManager[Callable[[], RewrittenVariants]]:
-        """Try the rewrites beside other work; see :func:`~mlir_sched.program.variants.rewritten.rewriting`."""
-
-    def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
-        """Return the variant by a plan; see :func:`~mlir_sched.program.variants.rewritten.planned_variant`."""
-
-    def attempt(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
-    ) -> Attempt:
-        """Build a variant beside the default; see :func:`try_variant`."""
-
-    def profiled(self, built: BuiltVariant, target: Target) -> BuiltVariant:
-        """Return a variant with its profile; see :func:`profiled`."""
-
-    def profiled_first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
-        """Return a variant that was not timed with its profile; see :func:`profiled_first`."""
-
+    @abstractmethod
     def first(
         self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
     ) -> BuiltVariant:
         """Return the default variant, ready to be compared with; arguments and errors as in :func:`first_variant`."""
 
+    @abstractmethod
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
         """Return variants with their times, and why some have none; see :func:`time_variants`."""
 
-
-class CompiledPrograms:
-    """Programs that IREE compiles; how long they take is for classes that derive from this one."""
-
     def rewriting(self, path: Path, target: Target) -> AbstractContextManager[Callable[[], RewrittenVariants]]:
-        """Try the rewrites beside other work."""
+        """Try the rewrites beside other work; see :func:`~mlir_sched.program.variants.rewritten.rewriting`."""
         return rewriting(path, target)
 
     def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
-        """Return the variant by a plan."""
+        """Return the variant by a plan; see :func:`~mlir_sched.program.variants.rewritten.planned_variant`."""
         return planned_variant(path, target, plan)
 
     def attempt(
         self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
     ) -> Attempt:
-        """Compile a variant."""
+        """Build a variant beside the default; see :func:`try_variant`."""
         return try_variant(path, target, variant, parameters, default)
 
     def profiled(self, built: BuiltVariant, target: Target) -> BuiltVariant:
-        """Run a variant that was timed with IREE's profiler."""
+        """Return a variant with its profile; see :func:`profiled`."""
         return profiled(built, target)
 
     def profiled_first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
-        """Run a variant that was not timed with IREE's profiler."""
+        """Return a variant that was not timed with its profile; see :func:`profiled_first`."""
         return profiled_first(built, target)
 
 
 @dataclass(frozen=True)
-class MeasuredPrograms(CompiledPrograms):
-    """Programs that IREE compiles and a runner measures.
+class MeasuredPrograms(Programs):
+    """Programs that a runner measures.
 
     Attributes:
         runner: Runs the programs.
