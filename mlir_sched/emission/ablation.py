@@ -5,8 +5,6 @@ several decisions as a rule, so that two are of interest: the fastest one with a
 where all other decisions may adapt, and the fastest one in which nothing else differs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias

@@ -4,8 +4,6 @@ Every function but :func:`is_undisputed` judges timings of one session. Reported
 session.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mlir_sched.outcome import Timing

@@ -6,8 +6,6 @@ measured against plain ``iree-compile`` and the untuned variants. One session de
 figures come from another session, in a fresh process.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

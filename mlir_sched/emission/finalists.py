@@ -4,8 +4,6 @@ A choice and the figures that are reported for it come from different samples: t
 faster than it is.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The result of a run: what the search found and what was emitted, put together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

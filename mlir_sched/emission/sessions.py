@@ -1,7 +1,5 @@
 """What whole programs take at the end of a run: in sessions of a runner, or by a model where nothing is run."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -4,8 +4,6 @@ Where neither the class nor the text of a failure says whether the machine is to
 passed), the untuned code is compiled and run the same way, as a canary: where that fails, too, the machine is to blame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable

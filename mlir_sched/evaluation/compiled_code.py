@@ -1,7 +1,5 @@
 """The compiled code of a run: one cache, which is asked before anything is compiled for a task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress

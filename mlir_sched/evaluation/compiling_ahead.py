@@ -1,7 +1,5 @@
 """Work on the next round beside the current one, on cores that no measured program runs on, if there are any."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What code takes by a model of the device: candidates that are compiled and assembled, and whole programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Where the untuned code is slow, a script stands for it (:mod:`.yardstick`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress

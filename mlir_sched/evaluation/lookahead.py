@@ -3,8 +3,6 @@
 The code of the next round can then be chosen and compiled while the candidates of the current round are measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Failures of the machine: how they are told from others, a pause after each, and the end after too many in a row."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

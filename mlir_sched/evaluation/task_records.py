@@ -1,7 +1,5 @@
 """The records of one task: what a search knows from the store, and where its own outcomes go."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The work that a search hands out: code of one task to evaluate, before the search can go on."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

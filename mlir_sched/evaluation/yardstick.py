@@ -5,8 +5,6 @@ five to ten times as long as a pair of two scripts, a busy machine disturbs it m
 further apart in time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mlir_sched.outcome import Timing

@@ -1,7 +1,5 @@
 """Finds the scripts of a library that are at fault, by the dispatches they reach or by the compiler's diagnostics."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

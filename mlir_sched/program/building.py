@@ -1,7 +1,5 @@
 """Building of one program variant: it is compiled, its dispatches are taken out, and it is timed beside others."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ the one to judge are compiled once more, so that they return results of their di
 checked as any two programs: on the same inputs, with the tolerances of whole programs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

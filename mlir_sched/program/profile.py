@@ -5,8 +5,6 @@ recording is within noise on one thread (measured on IREE 3.13). A dispatch time
 program only when both take about as long.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

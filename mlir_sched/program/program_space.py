@@ -1,7 +1,5 @@
 """The decisions about a whole program, as one trace: its plan, and the algorithms of its sites."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ to, and with what code. This code has to equal the code that was measured alone,
 script. Then the program is compiled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Programs with state: what is called around the function that is checked, so that its results are those of a user."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mlir_sched.errors import UserError

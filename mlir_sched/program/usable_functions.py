@@ -4,8 +4,6 @@ The untuned code of every function is asked once, before any search. Functions w
 inputs are verified inside (``inside.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The values that a user gives for a program: fitted to its functions, and compared with the untuned code's results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Checks and times whole compiled programs: each of their public functions, called once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

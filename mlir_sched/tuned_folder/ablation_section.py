@@ -1,7 +1,5 @@
 """The part of the report that says why every script won."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

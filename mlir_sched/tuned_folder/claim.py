@@ -1,7 +1,5 @@
 """The claim of a run on its output folder: what is written there replaces only earlier results of the same model."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """An emitted script beside the other candidates of its search, as plain data of the summary and the report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ the user's folders (``matplotlib_fname``). Such a file can have pictures drawn w
 or run code of its preamble.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.util

@@ -1,7 +1,5 @@
 """The file in the output folder with the tracebacks of internal errors that cost a dispatch or a candidate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reads a tuned folder back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

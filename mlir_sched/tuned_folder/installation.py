@@ -15,8 +15,6 @@ earlier result is removed at first, so that no report lies beside another result
 manifest knows every content before it is written (``manifest.py``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

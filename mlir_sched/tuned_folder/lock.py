@@ -1,7 +1,5 @@
 """The output folder of a run: made, checked, and held so that one run at a time writes into it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The pictures of a run as PNGs: the speed-up of its dispatches against trials, the program's time against minutes."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The one way in which files are written that users asked for: whole or not at all, wherever the path leads."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from contextlib import suppress

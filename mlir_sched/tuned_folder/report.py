@@ -1,7 +1,5 @@
 """The report of a run: one page without external resources, and its picture as a file."""
 
-from __future__ import annotations
-
 import base64
 import html
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The result of a tuning run: plain data that the table, ``summary.json`` and the Python API share."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

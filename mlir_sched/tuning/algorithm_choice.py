@@ -1,7 +1,5 @@
 """The choice of algorithms for sites of a program, by the time of their dispatches with the best scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The exchange of traces between tasks: the best trace of one task, repaired, is tried on others that it fits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

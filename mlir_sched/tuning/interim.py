@@ -1,7 +1,5 @@
 """Times of whole programs with their best scripts so far, which decide between variants that are close."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The options of a tuning run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError

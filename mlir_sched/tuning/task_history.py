@@ -1,7 +1,5 @@
 """The history of a task's search: the records that the run sees, and the best time after every round."""
 
-from __future__ import annotations
-
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator

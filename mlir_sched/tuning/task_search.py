@@ -1,7 +1,5 @@
 """The inner loop: rounds of one task, each of which asks the strategy for candidates and learns from their outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

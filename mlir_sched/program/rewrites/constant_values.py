@@ -1,7 +1,5 @@
 """Constant values of a program: values that the compiler, or the program when it is loaded, computes once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

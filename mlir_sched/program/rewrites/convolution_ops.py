@@ -1,7 +1,5 @@
 """Queries of linalg's named convolutions, for the rewrites."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from iree.compiler import ir

@@ -1,7 +1,5 @@
 """Builders of linalg ops on static tensors, in the current context and at the current insertion point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """What competes on a kind of device: our own rewrites and sites, and those that other distributions register."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from mlir_sched.errors import UserError

@@ -1,7 +1,5 @@
 """Rewrites one after the other: each sees the program as the rewrites before it leave it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from iree.compiler import ir

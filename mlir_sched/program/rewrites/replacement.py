@@ -1,7 +1,5 @@
 """Matchers and replacements of program rewrites, as ops of the transform dialect in the current context."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

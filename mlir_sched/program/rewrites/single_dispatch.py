@@ -4,8 +4,6 @@ IREE gives an op that follows a full reduction a dispatch of its own, and every 
 Where the whole program takes only a few microseconds, one dispatch for all its ops is faster.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """The interface of a choice of algorithms per site of a program."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar

@@ -5,8 +5,6 @@ reduction loop into a few parts: one dispatch reduces every part to a partial re
 partial results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """What decides which program variants are compiled, and why variants are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mlir_sched.sampling import Value

@@ -1,7 +1,5 @@
 """Early decisions: a layout, or a form of attention, that dominates all other variants of a program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 from mlir_sched.payload import LinalgOp, OpKind, TensorSpec

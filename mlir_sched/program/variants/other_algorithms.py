@@ -4,8 +4,6 @@ An algorithm is judged in the program that it is for: the dispatches that it tak
 each with its best script. A part that is cut out of the program may be compiled to other dispatches than inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager

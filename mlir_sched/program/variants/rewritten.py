@@ -1,7 +1,5 @@
 """Rewrites of the whole program as variants: one per rewrite that applies to the program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The variants of a program that are worth tuning: what of them can have scripts, and how fast they are without."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from mlir_sched.program.variant import BuiltVariant

@@ -3,8 +3,6 @@
 Runs in a compiler's worker process, on one thread of the CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

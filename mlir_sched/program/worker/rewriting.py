@@ -1,7 +1,5 @@
 """The plans that apply to a program, with the scripts of their rewrites (for ``variants/rewritten.py``)."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

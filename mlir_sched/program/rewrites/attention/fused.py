@@ -4,8 +4,6 @@ IREE forms three dispatches of these ops, which write the scores and their softm
 one, the scores of a few queries stay on the stack of a workgroup (``transform_scripts/llvm_cpu/attention.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Attention as ops on tensors: the part that all ways to compute attention share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The col2im of a transposed convolution: products of pixels and taps, summed where they meet in the result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -9,8 +9,6 @@ rewrite does that only where the image's rows are strided: otherwise vectors of 
 element by element.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

@@ -5,8 +5,6 @@ taps: a batched matrix product, over the taps, of the image with each tap's matr
 sums the products where they meet in the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

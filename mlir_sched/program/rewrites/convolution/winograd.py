@@ -7,8 +7,6 @@ pixels and channels), and transformed back: ``(m + 2)^2`` products per channel a
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2016), F(2x2, 3x3) and F(4x4, 3x3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

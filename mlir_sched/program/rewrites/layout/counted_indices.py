@@ -10,8 +10,6 @@ other. IREE 3.13 fuses the gather into the op that reads the rows, whose dispatc
 become a slice of the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

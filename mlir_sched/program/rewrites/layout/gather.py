@@ -6,8 +6,6 @@ indices stay the same along the vector. It sees that they do where the body read
 are operands; so the body reads the tensors of indices, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -8,8 +8,6 @@ Transposes do not move through ``tensor.concat``, as of ``torch.cat``: images an
 convolution whose result is joined would store it in both layouts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

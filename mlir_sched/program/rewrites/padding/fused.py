@@ -5,8 +5,6 @@ the image comes from a product with packed weights, whose columns are two dims, 
 from in front of the padding behind it, and no longer fuses. A barrier in front of the padding keeps the reshape there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

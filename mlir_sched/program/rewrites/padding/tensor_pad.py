@@ -1,7 +1,5 @@
 """Queries of ``tensor.pad``, for the rewrites, and its construction in the current context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

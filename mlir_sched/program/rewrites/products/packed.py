@@ -11,8 +11,6 @@ Without scripts IREE 3.13 compiles packed products 3 to 30 times slower than oth
 nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Products whose weights are packed in blocks (:mod:`.packed`): their sites in a program, and their ops."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

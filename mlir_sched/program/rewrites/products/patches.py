@@ -5,8 +5,6 @@ side by side, a copy of the image, and the filters are the columns of a matrix, 
 others. As a convolution, vectors over the filters multiply patches of a few channels whose weights are far apart.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

@@ -6,8 +6,6 @@ product with constant weights, and one that moves transposes keeps the broadcast
 (ConvNeXt-tiny: half of the time).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
