@@ -5,11 +5,9 @@ The one place where a run with a device and a run without one differ; everything
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -25,17 +23,13 @@ from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, Evaluators
 from mlir_sched.evaluation.gpu_times import GpuTimes, modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
-from mlir_sched.program.captured_values import ValueRecorder
-from mlir_sched.program.plan import Site
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
-from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithms
 from mlir_sched.program.variants.programs import MeasuredPrograms, Programs
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.search.strategy import DRAWN
 from mlir_sched.targets import absent_target, detect_target
 from mlir_sched.targets.target import Target
-from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -43,22 +37,7 @@ from mlir_sched.tuning.progress import STAGES, STAGES_WITHOUT_DEVICE, Phase
 from mlir_sched.tuning.task_search import TaskSearch
 
 
-class ProgramMeter(Protocol):
-    """Says what a search over variants asks of whole programs."""
-
-    def algorithms(
-        self, reference: BuiltVariant, sites: Sequence[Site], weights: tuple[ParameterFile, ...], evaluators: Evaluators
-    ) -> OtherAlgorithms:
-        """Return what finds other algorithms for sites of the model; arguments as of :class:`Algorithms`."""
-
-    def values(self, run_s: float) -> Callable[[BuiltVariant], BuiltVariant]:
-        """Return what gives a variant the values that its dispatches get; argument as of :class:`ValueRecorder`."""
-
-    def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
-        """Return the times of programs with their best scripts so far, by name, relative to one of them."""
-
-
-class Meter(ProgramMeter, Protocol):
+class Meter(Protocol):
     """Says what candidates and programs take, during the search and at its end."""
 
     @property
@@ -81,11 +60,10 @@ class Meter(ProgramMeter, Protocol):
         """Return the evaluator for the tasks of a variant."""
 
     def programs(self, evaluators: Evaluators) -> AbstractContextManager[Programs]:
-        """Return what says how long programs without scripts take.
+        """Return what makes programs without scripts and says what they take, given the evaluators of the run."""
 
-        Args:
-            evaluators: The evaluators of the run.
-        """
+    def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
+        """Return the times of programs with their best scripts so far, by name, relative to one of them."""
 
     def finalists(
         self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
@@ -98,33 +76,6 @@ class Meter(ProgramMeter, Protocol):
         """Return the result to write, proven as a user compiles it; arguments as in :func:`emit`."""
 
 
-class CompilesPrograms(ABC):
-    """What meters share whose programs IREE compiles.
-
-    Attributes:
-        model: The model's file.
-        target: What to compile for.
-    """
-
-    model: Path
-    target: Target
-
-    @abstractmethod
-    def programs(self, evaluators: Evaluators) -> AbstractContextManager[Programs]:
-        """Return what makes programs, as of :class:`Meter`."""
-
-    def algorithms(
-        self, reference: BuiltVariant, sites: Sequence[Site], weights: tuple[ParameterFile, ...], evaluators: Evaluators
-    ) -> Algorithms:
-        """Return what has IREE compile the model with other algorithms."""
-        opened = partial(self.programs, evaluators)
-        return Algorithms(self.model, self.target, reference, opened, tuple(sites), weights)
-
-    def values(self, run_s: float) -> Callable[[BuiltVariant], BuiltVariant]:
-        """Return what runs a variant once and records the values."""
-        return ValueRecorder.of(self.target, run_s).with_values
-
-
 def meter_of(model: Path, options: TuneOptions) -> Meter:
     """Return the meter that the options ask for.
 
@@ -135,7 +86,7 @@ def meter_of(model: Path, options: TuneOptions) -> Meter:
 
 
 @dataclass(frozen=True)
-class MeasuredOnDevice(CompilesPrograms):
+class MeasuredOnDevice:
     """The meter of a run on a device of this machine: programs are run, checked and timed.
 
     Attributes:
@@ -200,7 +151,7 @@ class MeasuredOnDevice(CompilesPrograms):
 
 
 @dataclass(frozen=True)
-class EstimatedByModel(CompilesPrograms):
+class EstimatedByModel:
     """The meter of a run without a device: code is proven applied and assembled, and a model estimates its time.
 
     Nothing is run, so nothing is known of numbers and times. What is emitted says so.

@@ -15,16 +15,17 @@ from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.evaluation.evaluator import Evaluators
-from mlir_sched.meter import Meter, ProgramMeter, meter_of
+from mlir_sched.meter import Meter, meter_of
 from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.building import fastest
-from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
-from mlir_sched.program.variants.programs import Programs
+from mlir_sched.program.captured_values import ValueRecorder
+from mlir_sched.program.variants.choosing import build_variants
+from mlir_sched.program.variants.other_algorithms import Algorithms
 from mlir_sched.search import StrategyFactory, TaskScheduler
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.model import require_program
-from mlir_sched.tensors.parameters import ParameterFile, parameter_files
+from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.text import threads
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
@@ -39,7 +40,7 @@ from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, Interruption, with_callbacks
 from mlir_sched.tuning.journal import generation_of, keep_decisions
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, SearchEvents, silent
+from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
@@ -140,7 +141,18 @@ def tune(
                 )
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
-                search = search_of(run, variants, monitor, meter, programs, evaluators, weights)
+                opened, sites = partial(meter.programs, evaluators), variants.space.sites
+                algorithms = Algorithms(path, target, fastest(variants.built), opened, sites, weights)
+                search = VariantSearch.of(
+                    run,
+                    variants.built,
+                    monitor,
+                    meter.interim,
+                    AlgorithmChoice(run, algorithms),
+                    variants.dominant,
+                    ValueRecorder.of(target, run.budget.whole_s).with_values,
+                    partial(programs.profiled, target=target),
+                )
                 with Interruption(run.clock) as interruption:
                     for program, work in with_callbacks(search.work(), callbacks):
                         with run.costs.of(work.kind, work.task.key, work.count):
@@ -170,39 +182,6 @@ def tune(
                     curves = [Curve(search.task.name, search.history.ratios()) for search in best.searches]
                     write_report(folder, claim.source, result, curves)
             return result
-
-
-def search_of(
-    run: TuningRun,
-    variants: BuiltVariants,
-    events: SearchEvents,
-    meter: ProgramMeter,
-    programs: Programs,
-    evaluators: Evaluators,
-    weights: tuple[ParameterFile, ...] = (),
-) -> VariantSearch:
-    """Return the search over the variants of a model.
-
-    Args:
-        run: The run.
-        variants: The variants.
-        events: Is told what happens in the search.
-        meter: Says what programs take.
-        programs: Made the variants.
-        evaluators: The evaluators of the run.
-        weights: Files with the model's weights.
-    """
-    algorithms = meter.algorithms(fastest(variants.built), variants.space.sites, weights, evaluators)
-    return VariantSearch.of(
-        run,
-        variants.built,
-        events,
-        meter.interim,
-        AlgorithmChoice(run, algorithms),
-        variants.dominant,
-        meter.values(run.budget.whole_s),
-        partial(programs.profiled, target=run.target),
-    )
 
 
 def first_stage(meter: Meter, options: TuneOptions) -> str:

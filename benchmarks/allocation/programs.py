@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.allocation.candidates import RecordedEvaluator, RecordedTasks, timing_of
 from benchmarks.allocation.recorded import Called, RecordedPlan, RecordedRun
 from benchmarks.allocation.virtual import VirtualClock
-from mlir_sched.evaluation.evaluator import Evaluator, Evaluators
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.building import Attempt
 from mlir_sched.program.captured_values import MOST_SHARE
@@ -71,7 +71,7 @@ class RecordedPrograms(Programs):
         variants = tuple(_scripted(plan) for plan in offered if plan.name in recorded)
 
         def rewritten() -> RewrittenVariants:
-            self.clock.works(self.run.rewriting_s)
+            self.clock.works(self.run.begin_s)
             return RewrittenVariants(variants, sites=tuple(self.sites.values()))
 
         yield rewritten
@@ -124,13 +124,6 @@ class RecordedPrograms(Programs):
         """Return the evaluator of all variants."""
         del built
         return nullcontext(RecordedEvaluator(self.tasks, self.clock))
-
-    def algorithms(
-        self, reference: BuiltVariant, sites: Sequence[Site], weights: tuple[ParameterFile, ...], evaluators: Evaluators
-    ) -> RecordedPrograms:
-        """Return what finds other algorithms."""
-        del reference, sites, weights, evaluators
-        return self
 
     def alternatives(self, built: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
         """Return the other algorithms for a plan's program."""

@@ -14,13 +14,15 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.allocation.courses import rounded
 from benchmarks.allocation.recorded import RUNS, RecordedRun, write_run
-from benchmarks.allocation.recording import Recording, rounded
+from benchmarks.allocation.recording import Recording
 from benchmarks.figures.publishing import this_machine
 from mlir_sched import TuneOptions, __version__
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.meter import MeasuredOnDevice
+from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.tensors.parameters import parameter_files
 
 
@@ -47,25 +49,27 @@ def record(arguments: argparse.Namespace) -> RecordedRun | None:
     end = start + 60 * arguments.minutes
     with RecordStore.open(store_path) as store, meter.workers, Evaluators(meter.evaluator) as evaluators:
         recording = Recording(arguments.model, weights, store, meter, arguments.candidates, end)
+        require_what_is_needed(arguments.model, None, store, options)
+        started_s = time.monotonic() - start
         recording.make_plans(evaluators)
         if not recording.search(evaluators):
             return None
         ended = recording.finish()
-    return RecordedRun(
-        arguments.name,
-        arguments.family,
-        this_machine(meter.target),
-        datetime.now(UTC).date().isoformat(),
-        {"mlir-sched": __version__, "iree-compiler": meter.target.compiler},
-        meter.target.cores,
-        rounded(recording.rewriting_s),
-        tuple(recording.plans.values()),
-        recording.recorded_tasks(),
-        {site.name: (type(site.kind).__name__, site.shape) for site in recording.sites},
-        rounded(recording.round_s()),
-        ended,
-        arguments.candidates,
-    )
+        return RecordedRun(
+            arguments.name,
+            arguments.family,
+            this_machine(meter.target),
+            datetime.now(UTC).date().isoformat(),
+            {"mlir-sched": __version__, "iree-compiler": meter.target.compiler},
+            meter.target.cores,
+            rounded(started_s + recording.begin_s),
+            tuple(recording.plans.values()),
+            recording.recorded_tasks(),
+            {site.name: (type(site.kind).__name__, site.shape) for site in recording.sites},
+            recording.round_s(),
+            ended,
+            arguments.candidates,
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

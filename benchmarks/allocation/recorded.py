@@ -165,7 +165,8 @@ class RecordedRun:
         date: Day of the recording, ISO.
         versions: Versions of IREE and of mlir-sched.
         threads: Threads that programs run on.
-        rewriting_s: Seconds that trying the rewrites on the program took, beside the default's compilation.
+        begin_s: Seconds of the beginning that belong to no plan: checks of what is needed, a look at the functions and
+            at the rewrites.
         plans: All plans, the default first.
         tasks: All tasks of the plans and of their other algorithms.
         sites: Name of the kind and shape of every site, by its name.
@@ -180,7 +181,7 @@ class RecordedRun:
     date: str
     versions: Mapping[str, str]
     threads: int
-    rewriting_s: float
+    begin_s: float
     plans: tuple[RecordedPlan, ...]
     tasks: tuple[RecordedTask, ...]
     sites: Mapping[str, tuple[str, str]]

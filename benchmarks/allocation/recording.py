@@ -9,20 +9,14 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.allocation.recorded import (
-    Called,
-    EndCosts,
-    RecordedAlgorithm,
-    RecordedCandidate,
-    RecordedPlan,
-    RecordedTask,
-)
+from benchmarks.allocation.courses import FEWEST, LIGHT, Course, CourseSearch, EvenScheduler, rounded
+from benchmarks.allocation.recorded import Called, EndCosts, RecordedAlgorithm, RecordedPlan, RecordedTask
 from mlir_sched import TuneOptions
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.reasons import reason
@@ -41,13 +35,11 @@ from mlir_sched.program.variants.choosing import SHORT_S, BuiltVariants
 from mlir_sched.program.variants.other_algorithms import Algorithms
 from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import flagged_variants, rewriting
-from mlir_sched.search import TaskProgress
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.budget import Allowance
-from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_search import TaskSearch
@@ -55,53 +47,8 @@ from mlir_sched.tuning.tuning_run import TuningRun
 
 CALLING_THREAD = "@calling-thread"
 """Marks the keys of tasks of programs that run in the calling thread of a run on several threads."""
-FEWEST = 16
-"""Candidates that every task has: two rounds."""
-LIGHT = 0.005
-"""Share of a program's time below which the course of a task is cut after :data:`FEWEST` candidates, flat from there on
-as behind any end. A task's further candidates could make no program faster by more than that."""
 END_S = 1e6
 """Seconds for the finalists at the end: without a limit, every report would be as long as in a run by trials."""
-
-
-@dataclass(frozen=True)
-class EvenScheduler:
-    """Gives the next round to the task with the fewest candidates, until each has enough.
-
-    Attributes:
-        most: Candidates that are enough.
-    """
-
-    most: int
-
-    @property
-    def key(self) -> str:
-        """The key of runs with this scheduler."""
-        return f"even-{self.most}"
-
-    def next_task(self, progress: Sequence[TaskProgress]) -> int | None:
-        """Return the index of the task; None when all have enough."""
-        tried = [each.trials[-1] if each.trials else 0 for each in progress]
-        open_ = [i for i, each in enumerate(progress) if not each.exhausted and tried[i] < self.most]
-        return min(open_, key=lambda i: tried[i], default=None)
-
-
-@dataclass(eq=False)
-class CourseSearch(ProgramSearch):
-    """A search that leaves out tasks whose course is known or does not matter any more.
-
-    Attributes:
-        wanted: Returns the keys of the tasks whose course goes on.
-    """
-
-    wanted: Callable[[CourseSearch], Collection[str]] = lambda program: [task.key for task in program.tasks]
-    _known: dict[int, Collection[str]] = field(default_factory=dict)
-
-    def _in_focus(self) -> list[TaskSearch]:
-        if self.tried not in self._known:
-            self._known = {self.tried: self.wanted(self)}
-        wanted = self._known[self.tried]
-        return [search for search in super()._in_focus() if search.task.key in wanted]
 
 
 @dataclass(frozen=True)
@@ -116,51 +63,6 @@ class Quiet:
         print(text)
 
 
-@dataclass(frozen=True)
-class Course:
-    """The searches of the tasks of programs with the same flags, at the same place.
-
-    Attributes:
-        search: The search of all of them.
-        costs: What its work cost.
-        mark: What marks the keys of the tasks.
-        same: The tasks, by key, whose course is that of a task with the same code under other flags.
-    """
-
-    search: ProgramSearch
-    costs: Sequence[WorkCost]
-    mark: str
-    same: Mapping[str, str]
-
-    def recorded(self, task: Task) -> RecordedTask:
-        """Return a task with its course."""
-        base = recorded_task(task, self.mark, tunable=any(task.key == each.key for each in self.search.tasks))
-        found = next((each for each in self.search.searches if each.task.key == task.key), None)
-        if found is None:
-            return base
-        ratios = [None if ratio is None else rounded(ratio) for ratio in found.history.ratios()]
-        seconds = map(rounded, self._seconds(task.key, len(ratios)))
-        return replace(
-            base,
-            untuned_s=found.history.untuned.median_s,
-            untuned_cost_s=sum(self._of(WorkKind.UNTUNED, task.key)),
-            candidates=tuple(map(RecordedCandidate, ratios, seconds)),
-            exhausted=found.exhausted,
-            course_of=self.same.get(task.key, ""),
-        )
-
-    def _of(self, kind: WorkKind, key: str) -> list[float]:
-        """Return the seconds per candidate of all work of a kind on a task, each as often as there are candidates."""
-        works = [cost for cost in self.costs if cost.kind is kind and cost.subject == key]
-        return [cost.seconds / cost.count for cost in works for _ in range(cost.count)]
-
-    def _seconds(self, key: str, count: int) -> list[float]:
-        """Return the seconds of each candidate; where a process was stopped inside a round, their mean stands in."""
-        known = self._of(WorkKind.CANDIDATES, key)
-        mean = statistics.fmean(known) if known else 0.0
-        return [*known, *[mean] * (count - len(known))][:count]
-
-
 @dataclass
 class Recording:
     """The recording of one network on this machine.
@@ -172,6 +74,12 @@ class Recording:
         meter: Measures.
         most: Candidates after which the course of a task is cut.
         end: When to stop, by ``time.monotonic()``.
+        begin_s: Seconds of the beginning that belong to no plan: looking at the functions, and at the rewrites.
+        plans: What is recorded of each plan so far, by name.
+        built: The plans that IREE compiles, the default first.
+        tasks: All tasks, by key, of the plans with the same flags and place.
+        courses: The searches that came to their end.
+        sites: The sites that another algorithm can compute.
     """
 
     path: Path
@@ -180,14 +88,13 @@ class Recording:
     meter: MeasuredOnDevice
     most: int
     end: float
-    tell: Callable[[str], None] = print
-    rewriting_s: float = 0.0
+    begin_s: float = 0.0
     plans: dict[str, RecordedPlan] = field(default_factory=dict)
     built: dict[str, BuiltVariant] = field(default_factory=dict)
     tasks: dict[tuple[tuple[str, ...], bool], dict[str, Task]] = field(default_factory=dict)
     courses: list[Course] = field(default_factory=list)
-    gaps_s: list[float] = field(default_factory=list)
     sites: tuple[Site, ...] = ()
+    _gaps_s: list[float] = field(default_factory=list)
     _by_code: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     @property
@@ -199,10 +106,10 @@ class Recording:
         """Compile, time and profile every plan."""
         default, *flagged = flagged_variants(self.target)
         with rewriting(self.path, self.target) as found, self.meter.programs(evaluators) as programs:
-            first = programs.first(self.path, self.target, default, self.parameters)
-            with seconds_of() as waited:
+            with seconds_of() as begin:
+                first = programs.first(self.path, self.target, default, self.parameters)
                 rewritten = found()
-            self.rewriting_s, self.sites = waited.seconds, rewritten.sites
+            self.begin_s, self.sites = rounded(begin.seconds - first.build_s), rewritten.sites
             self._add(first, programs)
             for variant in (*flagged, *rewritten.variants):
                 self._attempt(variant, programs)
@@ -212,34 +119,30 @@ class Recording:
 
     def search(self, evaluators: Evaluators) -> bool:
         """Search all tasks; say whether all courses came to their end in time."""
-        for (_, local_sync), tasks in self.tasks.items():
-            example = next(b for b in self.built.values() if self._setting(b) == (_, local_sync))
+        for setting, tasks in self.tasks.items():
+            example = next(built for built in self.built.values() if _setting(built) == setting)
             program = replace(example, model=replace(example.model, tasks=tuple(tasks.values())))
-            if not self._search(program, evaluators, CALLING_THREAD if local_sync else ""):
+            if not self._search(program, evaluators):
                 return False
         return True
 
     def finish(self) -> EndCosts:
         """Emit the fastest program and say what that cost."""
-        name = min((n for n, b in self.built.items() if b.timing is not None), key=self.reached_s)
-        tuned, costs = self.built[name], list[WorkCost]()
-        searches = [s for s in self._searches(tuned) if s.history.records]
-        count = len(self.store.work_costs())
-        run = self.courses[0].search.run
-        finalists = self.meter.finalists(searches, tuned, END_S, run.costs.of)
-        costs = list(self.store.work_costs())[count:]
-        variants = BuiltVariants(
-            tuple(self.built.values()), {}, (), ProgramSpace(tuple(b.variant.plan for b in self.built.values()))
-        )
+        tuned = min((built for built in self.built.values() if built.timing is not None), key=self._reached_s)
+        searches, built = self._searches(tuned), tuple(self.built.values())
+        tried = [search for search in searches if search.history.records]
+        known, cost_of = len(self.store.work_costs()), self.courses[0].search.run.costs.of
+        finalists = self.meter.finalists(tried, tuned, END_S, cost_of)
+        costs = self.store.work_costs()[known:]
+        variants = BuiltVariants(built, {}, (), ProgramSpace(tuple(each.variant.plan for each in built)))
         with seconds_of() as emission:
             self.meter.emission(variants, tuned, finalists, TimeLeft(math.inf))
-        return EndCosts(
-            name, _median(costs, WorkKind.CHOICE), _median(costs, WorkKind.REPORT), rounded(emission.seconds)
-        )
+        choice_s, report_s = (_median(costs, kind) for kind in (WorkKind.CHOICE, WorkKind.REPORT))
+        return EndCosts(tuned.variant.name, choice_s, report_s, rounded(emission.seconds))
 
     def round_s(self) -> float:
-        """Return the median seconds between pieces of work, of the first process that measured any."""
-        return self.store.decide("allocation-round-s", lambda: statistics.median(self.gaps_s))
+        """Return the median seconds between pieces of work, as the first process measured them."""
+        return self.store.decide("allocation-round-s", lambda: rounded(statistics.median(self._gaps_s)))
 
     def recorded_tasks(self) -> tuple[RecordedTask, ...]:
         """Return all tasks with their courses."""
@@ -249,18 +152,15 @@ class Recording:
                 found.setdefault(task.key + course.mark, course.recorded(task))
         return tuple(found.values())
 
-    def reached_s(self, name: str) -> float:
+    def _reached_s(self, built: BuiltVariant) -> float:
         """Return the seconds that a plan's program is expected to take with the best scripts of all."""
-        built = self.built[name]
-        searches = {s.task.key: s.history for s in self._searches(built)}
-        untuned = sum(t.weight * searches[t.key].untuned.median_s for t in built.model.tasks if t.key in searches)
-        best = sum(t.weight * searches[t.key].seconds_per_call() for t in built.model.tasks if t.key in searches)
-        return max(0.0, built.measured.median_s - untuned) + best
+        searches = self._searches(built)
+        untuned_s = sum(search.task.weight * search.history.untuned.median_s for search in searches)
+        return max(0.0, built.measured.median_s - untuned_s) + sum(search.seconds_per_run() for search in searches)
 
     def _searches(self, built: BuiltVariant) -> list[TaskSearch]:
         """Return the searches of a plan's tasks, with the plan's own tasks."""
-        mark = CALLING_THREAD if built.variant.plan.local_sync else ""
-        tasks = {task.key: task for task in built.model.tasks}
+        mark, tasks = _mark(built), {task.key: task for task in built.model.tasks}
         return [
             replace(search, task=tasks[search.task.key])
             for course in self.courses
@@ -275,7 +175,7 @@ class Recording:
             attempt = try_variant(self.path, self.target, variant, self.parameters, default.model)
         if attempt.built is None:
             self.plans[variant.name] = RecordedPlan(variant.name, rounded(built.seconds), attempt.why)
-            self.tell(f"  {variant.name}: {attempt.why}")
+            print(f"  {variant.name}: {attempt.why}")
         else:
             self._add(attempt.built, programs)
 
@@ -288,10 +188,9 @@ class Recording:
             timed = profiled(timed, self.target)
         with seconds_of() as capture:
             timed = ValueRecorder.of(self.target, math.inf).with_values(timed)
-        mark = CALLING_THREAD if built.variant.plan.local_sync else ""
-        called = tuple(Called(task.key + mark, task.name, task.weight) for task in timed.model.tasks)
+        called = tuple(Called(task.key + _mark(built), task.name, task.weight) for task in timed.model.tasks)
         self.built[name] = timed
-        self.tasks.setdefault(self._setting(timed), {}).update({t.key: t for t in timed.model.tasks})
+        self.tasks.setdefault(_setting(timed), {}).update({t.key: t for t in timed.model.tasks})
         self.plans[name] = RecordedPlan(
             name,
             rounded(built.build_s),
@@ -305,7 +204,7 @@ class Recording:
             {n: rounded(s) for n, s in timed.profile.seconds.items()} if timed.profile else None,
             rounded(capture.seconds),
         )
-        self.tell(f"  {name}: {len(called)} tasks, built in {built.build_s:.1f} s, {failed.get(name, '')}")
+        print(f"  {name}: {len(called)} tasks, built in {built.build_s:.1f} s, {failed.get(name, '')}")
 
     def _in_calling_thread(self, programs: Programs) -> None:
         short = [b for b in self.built.values() if b.timing is not None and b.timing.median_s <= SHORT_S]
@@ -320,24 +219,22 @@ class Recording:
                 try:
                     found = algorithms.alternatives(built)
                 except MlirSchedError as error:
-                    self.tell(f"  {name}: {reason(str(error))}")
+                    print(f"  {name}: {reason(str(error))}")
                     continue
             made = [
                 RecordedAlgorithm(a.site.name, a.gone, tuple(Called(t.key, t.name, t.weight) for t in a.made))
                 for a in found
             ]
             self.plans[name] = replace(self.plans[name], algorithms=tuple(made), algorithms_s=rounded(looking.seconds))
-            known = self.tasks[self._setting(built)]
+            known = self.tasks[_setting(built)]
             for task in (task for each in found for task in each.made):
                 known.setdefault(task.key, task)
 
-    def _setting(self, built: BuiltVariant) -> tuple[tuple[str, ...], bool]:
-        return built.model.task_flags, built.variant.plan.local_sync
-
-    def _search(self, program: BuiltVariant, evaluators: Evaluators, mark: str) -> bool:
-        options = TuneOptions(trials=10**6, threads=self.target.cores)
+    def _search(self, program: BuiltVariant, evaluators: Evaluators) -> bool:
+        """Search the tasks of a program to the end of their courses; say whether that came in time."""
+        options = TuneOptions(trials=10**6, threads=self.target.cores)  # more than all courses together
         method = SearchMethod.of("evolutionary", "xgboost", EvenScheduler(self.most))
-        space, start = Space.default(self.target), time.monotonic()
+        space, start, mark = Space.default(self.target), time.monotonic(), _mark(program)
         run = TuningRun.of(
             options, self.target, space, self.store, [program], start=start, method=method, drawn=self.meter.drawn
         )
@@ -346,7 +243,7 @@ class Recording:
         ended = start
         for work in search.work(Allowance(options.round_size, None, math.inf)):
             begun = time.monotonic()
-            self.gaps_s.append(begun - ended)
+            self._gaps_s.append(begun - ended)
             if begun > self.end:
                 self.round_s()
                 return False
@@ -371,24 +268,16 @@ class Recording:
 
     def _shares(self, program: CourseSearch) -> dict[str, float]:
         """Return the largest share of a program's time that tasks take in any of the plans; none for algorithms'."""
-        call_s, setting, shares = program.call_s(), self._setting(program.built), dict[str, float]()
+        call_s, setting, shares = program.call_s(), _setting(program.built), dict[str, float]()
         untuned = {each.task.key: each.history.untuned.median_s for each in program.searches}
         for built in self.built.values():
-            if self._setting(built) == setting and built.timing is not None:
+            if _setting(built) == setting and built.timing is not None:
                 weights = {task.key: task.weight for task in built.model.tasks if task.key in call_s}
                 own_s = {key: weight * call_s[key] for key, weight in weights.items()}
                 rest_s = built.timing.median_s - sum(weight * untuned[key] for key, weight in weights.items())
                 whole_s = max(0.0, rest_s) + sum(own_s.values())
                 shares |= {key: max(shares.get(key, 0.0), each_s / whole_s) for key, each_s in own_s.items()}
         return shares
-
-
-def recorded_task(task: Task, mark: str, *, tunable: bool) -> RecordedTask:
-    """Return a task without a course."""
-    words = (word.strip("\"'(){}[],") for word in task.source.split())
-    ops = tuple(sorted({w for w in words if w.startswith(("linalg.", "iree_linalg_ext.")) and "<" not in w}))
-    kept = task.key + mark, task.dispatch, task.not_tunable, task.inputs, task.outputs, task.constants
-    return RecordedTask(*kept, ops, tunable)
 
 
 @dataclass
@@ -406,9 +295,14 @@ def seconds_of() -> Iterator[Seconds]:
     found.seconds = time.monotonic() - start
 
 
-def rounded(number: float) -> float:
-    """Return a number with four digits, which are more than any figure here has."""
-    return float(f"{number:.4g}")
+def _mark(built: BuiltVariant) -> str:
+    """Return what marks the keys of a variant's tasks."""
+    return CALLING_THREAD if built.variant.plan.local_sync else ""
+
+
+def _setting(built: BuiltVariant) -> tuple[tuple[str, ...], bool]:
+    """Return what tasks of variants have to share to be searched together."""
+    return built.model.task_flags, built.variant.plan.local_sync
 
 
 def _median(costs: Sequence[WorkCost], kind: WorkKind) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.allocation.candidates import RecordedOrder, RecordedSpace, RecordedTasks
@@ -13,14 +14,15 @@ from benchmarks.allocation.virtual import VirtualClock, VirtualStore
 from mlir_sched import TuneOptions
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.models import RandomModel
-from mlir_sched.pipeline import search_of
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.search import GradientScheduler, TaskScheduler
+from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
+from mlir_sched.tuning.variant_search import VariantSearch
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,16 @@ def _replayed(programs: RecordedPrograms, path: Path, minutes: float, scheduler:
     method = SearchMethod(RecordedOrder, RandomModel, scheduler)
     tuning = TuningRun.of(options, target, space, store, variants.built, start=0.0, method=method, design=space.design)
     with Evaluators(programs.evaluator) as evaluators:
-        search = search_of(tuning, variants, Quiet(), programs, programs, evaluators)
+        search = VariantSearch.of(
+            tuning,
+            variants.built,
+            Quiet(),
+            programs.interim,
+            AlgorithmChoice(tuning, programs),
+            variants.dominant,
+            programs.values(tuning.budget.whole_s),
+            partial(programs.profiled, target=target),
+        )
         for program, work in search.work():
             work.run(evaluators.of(program.built))
     found = search.result(interrupted=False)

@@ -18,7 +18,7 @@ from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed, loses, plainest_of_fastest
 from mlir_sched.emission.final_measurement import ProgramTimings, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
-from mlir_sched.emission.sessions import MeasuredSessions, Sessions, with_scripts_s
+from mlir_sched.emission.sessions import Sessions, with_scripts_s
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
@@ -83,7 +83,7 @@ def emit(
         time_left: The time that emission should take; no limit by default.
         sessions: Says what programs take; by default, they are run.
     """
-    sessions = sessions or MeasuredSessions()
+    sessions = sessions or Sessions()
     with temporary_folder() as scratch:
         prover = Prover(model, Path(scratch), variants.space)
         timed = [built for built in variants.built if built.timing is not None]
@@ -282,7 +282,6 @@ class _Emitter:
         """Return the figures to report for a program, or why it is not emitted after a second measurement.
 
         Args:
-            proven: The program.
             known: Its figures in the session that decided, which are reported where the untuned program fails.
         """
         try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
 from mlir_sched.emission.finalists import Winner
@@ -15,15 +15,18 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 
 
-class Sessions(Protocol):
-    """Says what whole programs take, and what is known of their numbers."""
+class Sessions:
+    """What whole programs take, each in a session of a runner in a process of its own.
 
-    @property
-    def verdict(self) -> Verdict:
-        """What is known of the numbers of a program without scripts that has a time."""
+    Attributes:
+        verdict: What is known of the numbers of a program without scripts that has a time.
+    """
+
+    verdict: ClassVar[Verdict] = Verdict.RIGHT
 
     def device(self, options: RunnerOptions, threads: int) -> str:
         """Return IREE's device that programs run on; empty where nothing was run."""
+        return options.driver.device(threads)
 
     def program(
         self,
@@ -39,48 +42,11 @@ class Sessions(Protocol):
             options: How programs are run and timed.
             default: The default variant, whose functions are compared.
             reference: The variant that all are compared with.
-            others: The rivals.
-            proven: The program.
 
         Raises:
             ProgramFailedError: The program computes other results, or fails.
             EnvironmentFailureError, BaselineError: The machine or the reference fails.
         """
-
-    def variants(
-        self, options: RunnerOptions, default: BuiltVariant, others: Sequence[BuiltVariant]
-    ) -> tuple[Timing, Mapping[str, Timing]]:
-        """Return the times of the default and, by name, of other variants without scripts."""
-
-    def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
-        """Return the dispatches that a run of a program calls, as far as known.
-
-        Args:
-            proven: The program.
-            target: The target of the run.
-            call_s: About how long a call of the program takes, seconds.
-        """
-
-
-@dataclass(frozen=True)
-class MeasuredSessions:
-    """The sessions of runners, each in a process of its own."""
-
-    verdict: Verdict = Verdict.RIGHT
-
-    def device(self, options: RunnerOptions, threads: int) -> str:
-        """Return the device that the options are for."""
-        return options.driver.device(threads)
-
-    def program(
-        self,
-        options: RunnerOptions,
-        default: BuiltVariant,
-        reference: BuiltVariant,
-        others: Sequence[BuiltVariant],
-        proven: Proven,
-    ) -> ProgramTimings:
-        """Check and measure a program beside its rivals."""
         with Runner(options) as runner:
             programs = {built.variant.name: built.compiled() for built in others}
             return measure_program(runner, default.model, reference.compiled(), programs, proven.compiled())
@@ -88,19 +54,23 @@ class MeasuredSessions:
     def variants(
         self, options: RunnerOptions, default: BuiltVariant, others: Sequence[BuiltVariant]
     ) -> tuple[Timing, Mapping[str, Timing]]:
-        """Check and measure variants."""
+        """Return the times of the default and, by name, of other variants without scripts."""
         with Runner(options) as runner:
             programs = {built.variant.name: built.compiled() for built in others}
             return measure_variants(runner, default.model, default.compiled(), programs)
 
     def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
-        """Return the dispatches of the program's profile; none where IREE records no profile."""
+        """Return the dispatches that a run of a program calls, by its profile; none where IREE records no profile.
+
+        Args:
+            call_s: About how long a call of the program takes, seconds.
+        """
         found = profile(proven.variant.model, proven.vmfb, proven.variant.on(target), call_s)
         return () if found is None else found.calls
 
 
 @dataclass(frozen=True)
-class EstimatedSessions:
+class EstimatedSessions(Sessions):
     """What a model says in place of sessions; nothing is run, and no numbers are checked.
 
     Attributes:
@@ -108,7 +78,7 @@ class EstimatedSessions:
     """
 
     winners: Mapping[str, Winner]
-    verdict: Verdict = Verdict.NOT_CHECKED
+    verdict: ClassVar[Verdict] = Verdict.NOT_CHECKED
 
     def device(self, options: RunnerOptions, threads: int) -> str:
         """Return no device."""

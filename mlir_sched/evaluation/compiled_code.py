@@ -71,7 +71,6 @@ class CompiledCode:
 
         Args:
             pool: Compiles.
-            task: The task.
             following: The tasks that are asked for next, in their order: if the task's code has to be compiled, what
                 would be an idle process compiles theirs.
         """
@@ -89,7 +88,6 @@ class CompiledCode:
 
         Args:
             pool: The pool that compiled the code.
-            task: The task.
             script: The script; None for untuned code.
             ratio: How many times as fast as the untuned code it is.
         """

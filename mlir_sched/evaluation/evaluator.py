@@ -48,7 +48,6 @@ class Evaluator(Protocol):
         """Return the outcome of the task's untuned code (its ratio is 1).
 
         Args:
-            task: The task.
             following: The tasks whose untuned code is asked for next, in their order.
 
         Raises:
@@ -62,7 +61,6 @@ class Evaluator(Protocol):
         """Yield (index in ``scripts``, outcome) once per script, first those of the scripts that need not be run.
 
         Args:
-            task: The task.
             scripts: Scripts to evaluate.
             known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
 

@@ -38,7 +38,6 @@ class GpuTimes:
         """Return the estimated time of one call; without a script, that of the untuned code.
 
         Args:
-            task: The task.
             result: Its compiled code.
             script: The script that made the code.
 

@@ -45,7 +45,6 @@ class Yardsticks:
         """Say whether a right program may become the yardstick of its task: there is none yet, and it is far faster.
 
         Args:
-            task: The task.
             timing: The program's time, with the ratio to the untuned code.
             untuned: The time of the untuned code.
         """

@@ -74,7 +74,6 @@ class AlgorithmChoice:
         """Return the other algorithms for sites of a program; none where too little of the budget is left.
 
         Args:
-            program: The program.
             elsewhere: Candidates tried so far on other programs.
         """
         tried, now_s = program.tried + elsewhere, self.run.clock.spent_s()

@@ -353,7 +353,6 @@ class ProgramSearch:
 
         Args:
             index: Its number among the tasks.
-            task: The task.
             stored: Its records.
             untuned: The time of its untuned code; None has the code measured.
             missing: The tasks whose untuned code is measured next.

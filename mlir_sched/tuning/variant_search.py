@@ -187,7 +187,6 @@ class VariantSearch:
         has measured no candidate, those of all that came after the variants were timed.
 
         Args:
-            program: The program.
             since_s: Seconds on the run's clock when its last search began.
             before: Candidates of the program that were measured before.
         """

@@ -40,7 +40,7 @@ def recorded_network(tasks: int = 6, *, layout_gain: float = 2.0, algorithm_gain
         date="2026-01-01",
         versions={},
         threads=1,
-        rewriting_s=0.5,
+        begin_s=0.5,
         plans=(
             _plan("default", default, 2.0),
             _plan("O3", default, 2.0, code="another"),

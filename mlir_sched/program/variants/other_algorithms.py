@@ -123,7 +123,6 @@ class Algorithms:
         """Return a variant with another algorithm for some sites, compiled and timed without scripts.
 
         Args:
-            built: The variant.
             sites: Those of its alternatives that are chosen, at least one.
 
         Raises:

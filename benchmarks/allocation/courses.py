@@ -1,0 +1,118 @@
+"""The courses of tasks: searches in which every task gets as many candidates, with what each of them cost."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from benchmarks.allocation.recorded import RecordedCandidate, RecordedTask
+from mlir_sched.database.work_cost import WorkCost, WorkKind
+from mlir_sched.search import TaskProgress
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.task_search import TaskSearch
+
+FEWEST = 16
+"""Candidates that every task has: two rounds."""
+LIGHT = 0.005
+"""Share of a program's time below which the course of a task is cut after :data:`FEWEST` candidates, flat from there on
+as behind any end. A task's further candidates could make no program faster by more than that."""
+
+
+@dataclass(frozen=True)
+class EvenScheduler:
+    """Gives the next round to the task with the fewest candidates, until each has enough.
+
+    Attributes:
+        most: Candidates that are enough.
+    """
+
+    most: int
+
+    @property
+    def key(self) -> str:
+        """The key of runs with this scheduler."""
+        return f"even-{self.most}"
+
+    def next_task(self, progress: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task; None when all have enough."""
+        tried = [each.trials[-1] if each.trials else 0 for each in progress]
+        open_ = [i for i, each in enumerate(progress) if not each.exhausted and tried[i] < self.most]
+        return min(open_, key=lambda i: tried[i], default=None)
+
+
+@dataclass(eq=False)
+class CourseSearch(ProgramSearch):
+    """A search that leaves out tasks whose course is known or does not matter any more.
+
+    Attributes:
+        wanted: Returns the keys of the tasks whose course goes on.
+    """
+
+    wanted: Callable[[CourseSearch], Collection[str]] = lambda program: [task.key for task in program.tasks]
+    _known: dict[int, Collection[str]] = field(default_factory=dict)
+
+    def _in_focus(self) -> list[TaskSearch]:
+        if self.tried not in self._known:
+            self._known = {self.tried: self.wanted(self)}
+        wanted = self._known[self.tried]
+        return [search for search in super()._in_focus() if search.task.key in wanted]
+
+
+@dataclass(frozen=True)
+class Course:
+    """The searches of the tasks of programs with the same flags, at the same place.
+
+    Attributes:
+        search: The search of all of them.
+        costs: What its work cost.
+        mark: What marks the keys of the tasks.
+        same: The tasks, by key, whose course is that of a task with the same code under other flags.
+    """
+
+    search: ProgramSearch
+    costs: Sequence[WorkCost]
+    mark: str
+    same: Mapping[str, str]
+
+    def recorded(self, task: Task) -> RecordedTask:
+        """Return a task with its course."""
+        base = recorded_task(task, self.mark, tunable=any(task.key == each.key for each in self.search.tasks))
+        found = next((each for each in self.search.searches if each.task.key == task.key), None)
+        if found is None:
+            return base
+        ratios = [None if ratio is None else rounded(ratio) for ratio in found.history.ratios()]
+        seconds = map(rounded, self._seconds(task.key, len(ratios)))
+        return replace(
+            base,
+            untuned_s=found.history.untuned.median_s,
+            untuned_cost_s=sum(self._of(WorkKind.UNTUNED, task.key)),
+            candidates=tuple(map(RecordedCandidate, ratios, seconds)),
+            exhausted=found.exhausted,
+            course_of=self.same.get(task.key, ""),
+        )
+
+    def _of(self, kind: WorkKind, key: str) -> list[float]:
+        """Return the seconds per candidate of all work of a kind on a task, each as often as there are candidates."""
+        works = [cost for cost in self.costs if cost.kind is kind and cost.subject == key]
+        return [cost.seconds / cost.count for cost in works for _ in range(cost.count)]
+
+    def _seconds(self, key: str, count: int) -> list[float]:
+        """Return the seconds of each candidate; where a process was stopped inside a round, their mean stands in."""
+        known = self._of(WorkKind.CANDIDATES, key)
+        mean = statistics.fmean(known) if known else 0.0
+        return [*known, *[mean] * (count - len(known))][:count]
+
+
+def recorded_task(task: Task, mark: str, *, tunable: bool) -> RecordedTask:
+    """Return a task without a course."""
+    words = (word.strip("\"'(){}[],") for word in task.source.split())
+    ops = tuple(sorted({w for w in words if w.startswith(("linalg.", "iree_linalg_ext.")) and "<" not in w}))
+    kept = task.key + mark, task.dispatch, task.not_tunable, task.inputs, task.outputs, task.constants
+    return RecordedTask(*kept, ops, tunable)
+
+
+def rounded(number: float) -> float:
+    """Return a number with four digits, which are more than any figure here has."""
+    return float(f"{number:.4g}")
