@@ -49,6 +49,8 @@ CALLING_THREAD = "@calling-thread"
 """Marks the keys of tasks of programs that run in the calling thread of a run on several threads."""
 END_S = 1e6
 """Seconds for the finalists at the end: without a limit, every report would be as long as in a run by trials."""
+ENOUGH_GAPS = 20
+"""Gaps between pieces of work from which a process that is stopped knows their median."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,8 @@ class Recording:
             begun = time.monotonic()
             self._gaps_s.append(begun - ended)
             if begun > self.end:
-                self.round_s()
+                if len(self._gaps_s) >= ENOUGH_GAPS:
+                    self.round_s()
                 return False
             with run.costs.of(work.kind, work.task.key, work.count):
                 work.run(evaluators.of(program))
