@@ -183,7 +183,6 @@ def test_the_transcript_of_the_readme_is_of_the_command_that_make_runs() -> None
 @pytest.mark.parametrize(
     ("name", "file", "document"),
     [
-        ("OuterProduct", "examples/custom_transform_module.py", "transform-modules.md"),
         ("OuterProduct", "examples/custom_transform_module.py", "start/first-module.md"),
         ("registers", "transform_scripts/llvm_cpu/contraction.py", "transform-modules.md"),
     ],
