@@ -11,9 +11,9 @@ import pytest
 from recorded_networks import SITE, recorded_network
 
 from benchmarks.allocation.candidates import Course
+from benchmarks.allocation.courses import EvenScheduler
 from benchmarks.allocation.outcomes import outcomes
 from benchmarks.allocation.recorded import RecordedRun, read_run, recorded_runs, write_run
-from benchmarks.allocation.recording import EvenScheduler
 from benchmarks.allocation.replay import Replayed, best_s, replay
 from mlir_sched.search import TaskProgress
 
