@@ -14,6 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+TELLING_S = 0.1
+"""Least seconds of waiting that say something: the kernel counts at its ticks, of which one comes in 1 to 10 ms."""
+
 
 @dataclass(frozen=True)
 class ThreadTime:
@@ -85,7 +88,7 @@ class ProcessTimes:
         together ran: its own threads cannot have been in its way. What sleeps or is locked waits in no queue.
         """
         ran_s, waited_s = sum(each.ran_s for each in self._threads_since(since)), self.waited_s(since)
-        return waited_s > max(ran_s, (self.at_s - since.at_s) / 2)
+        return waited_s > max(ran_s, (self.at_s - since.at_s) / 2, TELLING_S)
 
     def _threads_since(self, since: ProcessTimes) -> list[ThreadTime]:
         passed_s = self.at_s - since.at_s

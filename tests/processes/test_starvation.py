@@ -62,6 +62,12 @@ def test_a_limit_that_passes_in_a_queue_for_a_processor_says_nothing_of_the_chil
     assert type(raised.value) is error
 
 
+def test_a_moment_says_nothing() -> None:
+    before = ProcessTimes(0.0, {1: ThreadTime(100.0, 900.0, 7)})
+    now = ThreadTime(100.0, 900.0, 7, is_runnable=True)
+    assert [ProcessTimes(at_s, {1: now}).is_starved(before) for at_s in (0.001, 0.05, 0.5)] == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("now", "starved"),
     [
