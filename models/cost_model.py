@@ -63,6 +63,11 @@ class LoopGraph:
     nodes: FloatArray
     edges: NDArray[np.int64]
 
+    @staticmethod
+    def of_row(features: FloatArray) -> LoopGraph:
+        """Return the graph of a space whose loops are not known: one node with the features ``[n_features]``."""
+        return LoopGraph(features[None], np.empty((0, 2), dtype=np.int64))
+
     def __post_init__(self) -> None:
         if self.nodes.ndim != 2 or self.edges.ndim != 2 or self.edges.shape[1] != 2:
             raise ValueError(f"nodes [n, numbers] and edges [n, 2], but got {self.nodes.shape} and {self.edges.shape}")

@@ -74,7 +74,7 @@ class SyntheticMatmulSpace:
 
     def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
         """Return graphs of one node, which has the features of the trace."""
-        return [LoopGraph(row[None], np.empty((0, 2), dtype=np.int64)) for row in self.features(traces)]
+        return list(map(LoopGraph.of_row, self.features(traces)))
 
     def seconds(self, trace: Trace) -> float | None:
         """Return the time of the trace's schedule, seconds per call; None when it fails."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -235,10 +234,6 @@ class RecordedEvaluator:
             else:
                 timing = timing_of(self.clock.speed * course.task.untuned_s / candidate.ratio, candidate.ratio)
                 yield index, Outcome(timing, None, script, verdict=Verdict.RIGHT)
-
-    def opened(self) -> AbstractContextManager[RecordedEvaluator]:
-        """Return the evaluator as a context manager."""
-        return nullcontext(self)
 
 
 def timing_of(seconds: float, ratio: float) -> Timing:

@@ -11,6 +11,7 @@ from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.search import TaskProgress
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.task_search import TaskSearch
 
 FEWEST = 16
@@ -61,7 +62,21 @@ class CourseSearch(ProgramSearch):
 
 
 @dataclass(frozen=True)
-class Course:
+class Quiet:
+    """Tells nothing of a search but internal errors.
+
+    Attributes:
+        on_internal_error: Is told of an internal error.
+    """
+
+    on_internal_error: Callable[[str], None]
+
+    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+        """Tell nothing."""
+
+
+@dataclass(frozen=True)
+class SearchedTasks:
     """The searches of the tasks of programs with the same flags, at the same place.
 
     Attributes:
@@ -111,6 +126,16 @@ def recorded_task(task: Task, mark: str, *, tunable: bool) -> RecordedTask:
     ops = tuple(sorted({w for w in words if w.startswith(("linalg.", "iree_linalg_ext.")) and "<" not in w}))
     kept = task.key + mark, task.dispatch, task.not_tunable, task.inputs, task.outputs, task.constants
     return RecordedTask(*kept, ops, tunable)
+
+
+def with_scripts_s(call_s: float, untuned_s: float, tuned_s: float) -> float:
+    """Return the seconds per call of a program with scripts; what it takes beside its tasks stays.
+
+    Args:
+        call_s: Seconds per call without scripts.
+        untuned_s, tuned_s: Seconds per call of its tasks, each alone, without scripts and with them.
+    """
+    return max(0.0, call_s - untuned_s) + tuned_s
 
 
 def rounded(number: float) -> float:

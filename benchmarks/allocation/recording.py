@@ -15,7 +15,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.allocation.courses import FEWEST, LIGHT, Course, CourseSearch, EvenScheduler, rounded
+from benchmarks.allocation.courses import (
+    FEWEST,
+    LIGHT,
+    CourseSearch,
+    EvenScheduler,
+    Quiet,
+    SearchedTasks,
+    rounded,
+    with_scripts_s,
+)
 from benchmarks.allocation.recorded import Called, EndCosts, RecordedAlgorithm, RecordedPlan, RecordedTask
 from mlir_sched import TuneOptions
 from mlir_sched.compiler.binary_hash import program_hash
@@ -40,7 +49,6 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.budget import Allowance
-from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -51,18 +59,6 @@ END_S = 1e6
 """Seconds for the finalists at the end: without a limit, every report would be as long as in a run by trials."""
 ENOUGH_GAPS = 20
 """Gaps between pieces of work from which a process that is stopped knows their median."""
-
-
-@dataclass(frozen=True)
-class Quiet:
-    """Tells nothing but internal errors."""
-
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
-        """Tell nothing."""
-
-    def on_internal_error(self, text: str) -> None:
-        """Print the error."""
-        print(text)
 
 
 @dataclass
@@ -94,7 +90,7 @@ class Recording:
     plans: dict[str, RecordedPlan] = field(default_factory=dict)
     built: dict[str, BuiltVariant] = field(default_factory=dict)
     tasks: dict[tuple[tuple[str, ...], bool], dict[str, Task]] = field(default_factory=dict)
-    courses: list[Course] = field(default_factory=list)
+    courses: list[SearchedTasks] = field(default_factory=list)
     sites: tuple[Site, ...] = ()
     _gaps_s: list[float] = field(default_factory=list)
     _by_code: dict[tuple[object, ...], str] = field(default_factory=dict)
@@ -158,7 +154,8 @@ class Recording:
         """Return the seconds that a plan's program is expected to take with the best scripts of all."""
         searches = self._searches(built)
         untuned_s = sum(search.task.weight * search.history.untuned.median_s for search in searches)
-        return max(0.0, built.measured.median_s - untuned_s) + sum(search.seconds_per_run() for search in searches)
+        tuned_s = sum(search.seconds_per_run() for search in searches)
+        return with_scripts_s(built.measured.median_s, untuned_s, tuned_s)
 
     def _searches(self, built: BuiltVariant) -> list[TaskSearch]:
         """Return the searches of a plan's tasks, with the plan's own tasks."""
@@ -241,7 +238,7 @@ class Recording:
             options, self.target, space, self.store, [program], start=start, method=method, drawn=self.meter.drawn
         )
         same = self._same(program.model.tasks, mark)
-        search = CourseSearch(run, program, Quiet(), wanted=partial(self._wanted, same=same.keys()))
+        search = CourseSearch(run, program, Quiet(print), wanted=partial(self._wanted, same=same.keys()))
         ended = start
         for work in search.work(Allowance(options.round_size, None, math.inf)):
             begun = time.monotonic()
@@ -253,7 +250,7 @@ class Recording:
             with run.costs.of(work.kind, work.task.key, work.count):
                 work.run(evaluators.of(program))
             ended = time.monotonic()
-        self.courses.append(Course(search, self.store.work_costs(run.key), mark, same))
+        self.courses.append(SearchedTasks(search, self.store.work_costs(run.key), mark, same))
         return True
 
     def _same(self, tasks: Sequence[Task], mark: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.allocation.candidates import RecordedOrder, RecordedSpace, RecordedTasks
+from benchmarks.allocation.courses import Quiet, with_scripts_s
 from benchmarks.allocation.programs import RecordedPrograms
 from benchmarks.allocation.recorded import RecordedPlan, RecordedRun, RecordedTask
 from benchmarks.allocation.virtual import VirtualClock, VirtualStore
@@ -18,7 +19,6 @@ from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.search import GradientScheduler, TaskScheduler
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.program_search import ProgramSearch
-from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
@@ -81,7 +81,7 @@ def _replayed(programs: RecordedPrograms, path: Path, minutes: float, scheduler:
         search = VariantSearch.of(
             tuning,
             variants.built,
-            Quiet(),
+            Quiet(_fail),
             programs.interim,
             AlgorithmChoice(tuning, programs),
             variants.dominant,
@@ -92,9 +92,8 @@ def _replayed(programs: RecordedPrograms, path: Path, minutes: float, scheduler:
             work.run(evaluators.of(program.built))
     found = search.result(interrupted=False)
     _finish(programs, tuning, found.best)
-    final_s = (
-        min(_emitted_s(programs, found.best), *(b.measured.median_s for b in variants.built if b.timing)) / clock.speed
-    )
+    untuned_s = [built.measured.median_s for built in variants.built if built.timing is not None]
+    final_s = min(_emitted_s(programs, found.best), *untuned_s) / clock.speed
     return Replayed(found.best.name, final_s, final_s / best_s(run), found.tried, clock.now_s)
 
 
@@ -106,7 +105,7 @@ def _emitted_s(programs: RecordedPrograms, best: ProgramSearch) -> float:
         t.weight * (tuned[t.key].untuned.median_s - tuned[t.key].seconds_per_call()) for t in tasks if t.key in tuned
     )
     known_s = programs.untuned_s(tasks)
-    return max(best.built.measured.median_s, known_s) - saved_s
+    return with_scripts_s(best.built.measured.median_s, known_s, known_s - saved_s)
 
 
 def _finish(programs: RecordedPrograms, tuning: TuningRun, best: ProgramSearch) -> None:
@@ -135,7 +134,7 @@ def _best_of(plan: RecordedPlan, reached: Mapping[str, float], untuned: Mapping[
     """Return the best seconds per call of a plan, with the algorithms that pay."""
     assert plan.call_s is not None
     untuned_s = sum(call.weight * untuned[call.key] for call in plan.tasks)
-    tuned_s = max(plan.call_s, untuned_s) - untuned_s + sum(call.weight * reached[call.key] for call in plan.tasks)
+    tuned_s = with_scripts_s(plan.call_s, untuned_s, sum(call.weight * reached[call.key] for call in plan.tasks))
     saved_s = [
         sum(calls * reached[key] for key, calls in each.gone.items())
         - sum(made.weight * reached[made.key] for made in each.made)
@@ -149,13 +148,6 @@ def reached_s(task: RecordedTask) -> float:
     return (task.untuned_s or 0.0) / max([1.0, *(each.ratio for each in task.candidates if each.ratio is not None)])
 
 
-@dataclass(frozen=True)
-class Quiet:
-    """Tells nothing, and ends a replay that meets an internal error."""
-
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
-        """Tell nothing."""
-
-    def on_internal_error(self, text: str) -> None:
-        """Raise the error."""
-        raise RuntimeError(text)
+def _fail(text: str) -> None:
+    """End a replay that meets an internal error."""
+    raise RuntimeError(text)

@@ -126,12 +126,8 @@ class MeasuredSpace:
         raise IllegalTraceError(f"{self.task} has no measured candidate with {trace.values}")
 
     def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
-        """Return nothing: tables of candidates have no loops.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError("tables of measured candidates have no loops")
+        """Return graphs of one node, which has the recorded row of the trace; errors as of :meth:`features`."""
+        return list(map(LoopGraph.of_row, self.features(traces)))
 
     def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
         """Return the recorded rows, ``[n_traces, n_features]``.
