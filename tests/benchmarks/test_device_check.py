@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.targets import absent_target
-from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.targets.target import LOCAL_SYNC, MatrixUnit, Target
 from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
@@ -115,12 +115,19 @@ def test_the_share_of_the_peak_is_that_of_all_dispatches() -> None:
 
 
 @pytest.mark.promise
-def test_the_report_shows_failures_and_figures() -> None:
+def test_the_report_shows_failures_and_figures(tmp_path: Path) -> None:
     target = absent_target("cuda:sm_90")
+    assert target.gpu is not None
+    units = frozenset({MatrixUnit(16, 8, 16, "f16", "f32")})
+    target = replace(target, gpu=replace(target.gpu, cooperative_matrices=units))
     numbers = Numbers((AUDIT,), ("norm: no module schedules it",), ("softmax",))
-    text = Report(target, numbers, Speeds((Speed("matmul", 10**10, RESULT, 2e-5),), ("PyTorch 2.11",)), 90.0).text
+    report = Report(target, numbers, Speeds((Speed("matmul", 10**10, RESULT, 2e-5),), ("PyTorch 2.11",)), 90.0)
+    text = report.text
     assert "3 of 4 random candidates compile, run and are right." in text
     assert "| shared | 1 | 3 of 4 | 3 | wrong_result 1 |" in text
     assert "- small shared: wrong_result: all zeros" in text
     assert "- no time was left for the candidates of softmax" in text
     assert "| matmul | 1 ms | 1 ms | 1.50x (1.40 to 1.60) | 200 us | 81% | 20 us | - | 8 |" in text
+    report.write(None, tmp_path / "found.json")
+    found = json.loads((tmp_path / "found.json").read_text())["target"]["gpu"]["cooperative_matrices"]
+    assert found == [asdict(unit) for unit in units]

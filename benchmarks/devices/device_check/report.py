@@ -43,7 +43,7 @@ class Report:
         if markdown:
             markdown.write_text(f"{self.text}\n")
         if data:
-            data.write_text(json.dumps(self._json(), indent=1))
+            data.write_text(json.dumps(self._json(), indent=1, default=_plain))
 
     @property
     def text(self) -> str:
@@ -155,3 +155,10 @@ class Report:
             "speeds": speeds,
             "problems": self.speeds.problems,
         }
+
+
+def _plain(value: object) -> object:
+    """Return a set of a target's attributes, or what is in such a set, as JSON has it."""
+    if isinstance(value, frozenset):
+        return sorted(value, key=str)
+    return asdict(value)  # type: ignore[call-overload]
