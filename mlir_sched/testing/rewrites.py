@@ -27,6 +27,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import try_variant
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
+from mlir_sched.program.rewrites.repair.repaired import wrong_forms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants.programs import MeasuredPrograms
@@ -91,6 +92,12 @@ class RewriteTests(ABC):
                     scripts.append(pipeline.script([self.make()], program).text)
             assert scripts[0] == scripts[1], name
 
+    def test_no_rewritten_program_has_a_form_that_iree_compiles_wrong(self) -> None:
+        """What a rewrite puts in place needs no repair."""
+        for name, text in self.programs().items():
+            with self._program(text) as program:
+                assert wrong_forms(pipeline.rewritten([self.make()], program)) == (), name
+
     def test_rewritten_programs_compute_the_same(self) -> None:
         """The rewrite is proven applied, and the program computes what it computes without the rewrite."""
         target, made = detect_target(self.target, 1), self.make()
@@ -99,7 +106,7 @@ class RewriteTests(ABC):
             for name, text in self.programs().items():
                 path = Path(folder) / "model.mlir"
                 path.write_text(text)
-                default = programs.first(path, target, Variant(Plan()), ())
+                default = programs.first(programs.build(path, target, Variant(Plan()), ()), target)
                 attempt = try_variant(path, target, planned_variant(path, target, Plan((made,))), (), default.model)
                 assert attempt.built is not None, f"{name}: {attempt.why}"
                 (_, timed), failed = programs.time([default, attempt.built])

@@ -69,6 +69,34 @@ def network() -> str:
     return function("1x4x18x18", body, "%sum", "1x32x8x8")
 
 
+RELU = """
+  %floor = arith.constant 0.0 : f32
+  %room = tensor.empty() : tensor<1x16x16x16xf32>
+  %relu = linalg.generic {indexing_maps = [affine_map<(n, c, y, x) -> (n, c, y, x)>,
+      affine_map<(n, c, y, x) -> (n, c, y, x)>, affine_map<(n, c, y, x) -> (n, c, y, x)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%out0, %out1 : tensor<1x16x16x16xf32>, tensor<1x16x16x16xf32>) outs(%room : tensor<1x16x16x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %both = arith.addf %a, %b : f32
+    %kept = arith.maximumf %both, %floor : f32
+    linalg.yield %kept : f32
+  } -> tensor<1x16x16x16xf32>"""
+"""The end of a residual block."""
+
+
+def residual_branches() -> str:
+    """Return a block whose first branch reads every second pixel of the end of another block, and whose second all."""
+    third = padded("%out2", "1x16x16x16", "1x16x18x18", 3)
+    layers = [
+        layer(0, "conv_2d_nchw_fchw", "%image", ("1x4x16x16", "16x4x1x1", "1x16x16x16"), 1),
+        layer(1, "conv_2d_nchw_fchw", "%image", ("1x4x16x16", "16x4x1x1", "1x16x16x16"), 1),
+        layer(4, "conv_2d_nchw_fchw", "%relu", ("1x16x16x16", "32x16x1x1", "1x32x8x8"), 2),
+        layer(2, "conv_2d_nchw_fchw", "%relu", ("1x16x16x16", "16x16x1x1", "1x16x16x16"), 1),
+        layer(3, "conv_2d_nchw_fchw", "%pad3", ("1x16x18x18", "32x16x3x3", "1x32x8x8"), 2, third),
+    ]
+    return function("1x4x16x16", "".join([*layers[:2], RELU, *layers[2:], SUM]), "%sum", "1x32x8x8")
+
+
 def of_tokens() -> str:
     """Return two products around a padded depthwise convolution, of tokens that become pixels, and pixels tokens."""
     to_image = """

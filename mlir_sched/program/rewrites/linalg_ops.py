@@ -127,7 +127,7 @@ def added(init: Any, sums: Any, order: Sequence[int]) -> Any:
 
 
 def barrier(value: Any) -> Any:
-    """Return a tensor that IREE makes in its own layout: its transpose is not folded into the ops that read it."""
+    """Return a tensor that IREE makes whole and in its own layout: it is fused into no op that reads it."""
     name = "iree_tensor_ext.compute_barrier.start"
     return ir.Operation.create(name, operands=[value], results=[value.type]).result
 

@@ -1,4 +1,7 @@
-"""Rewrites one after the other: each sees the program as the rewrites before it leave it."""
+"""Rewrites one after the other: each sees the program as the rewrites before it leave it.
+
+A program of a form that IREE compiles wrong is repaired before the first of them.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,6 +9,7 @@ from iree.compiler import ir
 
 from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
+from mlir_sched.program.rewrites.repair.repaired import REPAIRS
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.tasks.worker.extraction import apply_to_program
@@ -29,7 +33,7 @@ def script(rewrites: Sequence[ProgramRewrite], program: ir.Module, name: str = "
     """Return the script of rewrites that apply to a program, with what they require in front of each.
 
     Args:
-        rewrites, program: As in :func:`applies`.
+        rewrites, program: As in :func:`applies`; none for a program that is repaired and not rewritten.
         name: Name of the script.
     """
     library = new_library()
@@ -47,7 +51,11 @@ def rewritten(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> ir.Modu
 
 
 def _stages(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> Iterator[list[Stage]]:
-    """Yield every rewrite behind those that it requires."""
+    """Yield the repairs of a program, then every rewrite behind those that it requires."""
+    for repair in REPAIRS:
+        if repair.applies(program):
+            yield [(repair, program)]
+            program = _after(repair, program)
     for number, rewrite in enumerate(rewrites):
         stages, seen = _required(rewrite, program)
         yield [*stages, (rewrite, seen)]

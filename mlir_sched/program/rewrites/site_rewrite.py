@@ -73,7 +73,17 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
 
     @abstractmethod
     def inputs(self, op: Any, site: S) -> list[Any]:
-        """Emit handles on the values of :attr:`Rewritable.inputs`, from a handle on the matched op."""
+        """Emit handles on the values of :attr:`Rewritable.inputs`, from a handle on the op that is replaced."""
+
+    def replaced(self, op: Any, site: S) -> Any:
+        """Emit a handle on the op whose result is replaced; by default the matched op.
+
+        Args:
+            op: A handle on the matched op.
+            site: Its site.
+        """
+        del site
+        return op
 
     @abstractmethod
     def compute(self, site: S, *inputs: Any) -> Any:
@@ -127,7 +137,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
             require_number(found, 1 + len(others))
             each = transform.ForeachOp([], [found])
             with ir.InsertionPoint(each.body):
-                op = each.bodyTargets[0]
+                op = self.replaced(each.bodyTargets[0], site)
                 replace(op, f"compute_{symbol}", self.inputs(op, site))
                 transform.YieldOp()
         transform.ApplyDeadCodeEliminationOp(module)

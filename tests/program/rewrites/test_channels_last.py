@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channels_first_networks import audio, function, layer, network, of_tokens, padded, weights
+from channels_first_networks import audio, function, layer, network, of_tokens, padded, residual_branches, weights
 from iree_cases import FLAGS
 from rewriting import applies, compiled_to, library_for, run, write
 
@@ -44,6 +44,15 @@ def test_transposes_stay_at_the_ends_alone(model: Path, flags: tuple[str, ...]) 
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
     assert sum("transpose" in line for line in dispatches) <= 2
     assert any("depthwise" in line or "conv" in line for line in dispatches)
+
+
+def test_a_value_that_is_read_at_every_second_pixel_and_whole_stays_whole(tmp_path: Path) -> None:
+    model = write(tmp_path, residual_branches())
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    image = np.random.default_rng(0).integers(-4, 5, (1, 4, 16, 16)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
 
 
 @pytest.mark.sweep("landing")

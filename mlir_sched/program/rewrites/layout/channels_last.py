@@ -10,6 +10,7 @@ front of values with two readers.
 
 A convolution with one tap and a stride above 1 becomes a copy of the pixels that it reads, and a product of them. Where
 its image has another reader, IREE 3.13 keeps the stride in the indexing map of the product, whose loads are then slow.
+A barrier in front of the copy keeps the image whole (:mod:`mlir_sched.program.rewrites.repair.partial_read`).
 
 The mean of all pixels becomes a sum first (:mod:`.global_mean`): transposes do not move through the gather that
 PyTorch's exporter makes of it.
@@ -261,4 +262,4 @@ def _read_pixels(image: Any, init: Any, strides: Sequence[int]) -> Any:
     n, y, x, c = (ir.AffineExpr.get_dim(dim) for dim in range(4))
     maps = [ir.AffineMap.get(4, 0, [n, y * strides[0], x * strides[1], c]), ir.AffineMap.get_identity(4)]
     empty = tensor.empty([batch, rows, columns, image.type.shape[-1]], image.type.element_type)
-    return barrier(generic([image], empty, maps, ["parallel"] * 4, lambda value, _: value))
+    return barrier(generic([barrier(image)], empty, maps, ["parallel"] * 4, lambda value, _: value))

@@ -1,0 +1,1 @@
+"""Forms of programs that IREE is known to compile wrong, and their repair."""
