@@ -81,12 +81,17 @@ class RecordedPrograms(Programs):
         del path, target
         return _scripted(plan)
 
-    def first(
+    def build(
         self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
     ) -> BuiltVariant:
-        """Return the default variant."""
+        """Return a variant."""
         del target, parameters
         return self._built(path, variant)
+
+    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+        """Return the default variant as it is."""
+        del target
+        return built
 
     def attempt(
         self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model

@@ -105,8 +105,9 @@ class Recording:
         default, *flagged = flagged_variants(self.target)
         with rewriting(self.path, self.target) as found, self.meter.programs(evaluators) as programs:
             with seconds_of() as begin:
-                first = programs.first(self.path, self.target, default, self.parameters)
+                first = programs.build(self.path, self.target, default, self.parameters)
                 rewritten = found()
+                first = programs.first(first, self.target)
             self.begin_s, self.sites = rounded(begin.seconds - first.build_s), rewritten.sites
             self._add(first, programs)
             for variant in (*flagged, *rewritten.variants):

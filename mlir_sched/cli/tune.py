@@ -170,7 +170,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
         lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
     if not program.gained:
         model = "" if result.measured else "by the model, "
-        lines.append(f"no gain: {model}what was emitted is as fast as plain iree-compile")
+        lines.append(f"no gain: {model}what was emitted is as fast as {program.reference}")
     if result.not_measured:
         lines.append(f"NOT MEASURED: {result.not_measured}")
     if result.output is not None:

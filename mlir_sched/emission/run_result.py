@@ -12,6 +12,7 @@ from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
+from mlir_sched.program.repair import repair_notes
 from mlir_sched.program.user_values import untuned_wrong_notes
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
@@ -57,10 +58,11 @@ def result_of(
         interrupted=found.interrupted,
         stopped=found.stopped,
         lost_figures=emission.lost_figures,
-        program=emission.program,
+        program=replace(emission.program, repair=variants.repair),
         left_out=dict(variants.left_out),
         not_run=dict(best.built.model.not_run),
         notes=(
+            *repair_notes(variants.repair),
             *(() if best.tasks else (NOTHING_TO_SCHEDULE,)),
             *untuned_wrong_notes(best.built.model),
             *best.built.model.notes,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.compiler.reasons import reason
@@ -13,13 +12,11 @@ from mlir_sched.evaluation.gpu_times import GpuTimes
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.program.building import build_variant
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.programs import Programs
 from mlir_sched.targets.target import GpuResources, Target
 from mlir_sched.tasks.task import Task
-from mlir_sched.tensors.parameters import ParameterFile
 
 LAUNCH_S = 3e-6
 """Seconds that a dispatch takes at least, as the device waits for the next launch (``docs/times.md``, "Devices
@@ -105,11 +102,10 @@ class EstimatedPrograms(Programs):
     evaluators: Evaluators
     device: GpuResources
 
-    def first(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
-    ) -> BuiltVariant:
+    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
         """Return the default variant with its estimated time; what cannot be run is not left out."""
-        return self._estimated(build_variant(path, target, variant, parameters), None)
+        del target
+        return self._estimated(built, None)
 
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
         """Return the variants with their estimated times; all have one."""

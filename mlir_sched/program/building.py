@@ -9,7 +9,6 @@ from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UnusablePathError, UserError
-from mlir_sched.library.library import build_library
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
 from mlir_sched.program.stateful_programs import require_resettable
@@ -51,29 +50,24 @@ def profiled_first(built: BuiltVariant, target: Target) -> BuiltVariant:
 
 
 def first_variant(
-    path: Path,
-    target: Target,
-    variant: Variant,
-    parameters: tuple[ParameterFile, ...],
-    runner: Runner,
-    values: Sequence[FunctionValues] = (),
+    built: BuiltVariant, target: Target, runner: Runner, values: Sequence[FunctionValues] = ()
 ) -> BuiltVariant:
-    """Return the default variant, without the public functions that cannot be run or checked if others can.
+    """Return the default variant without the public functions that cannot be run or checked if others can.
 
     Args:
-        path, target, variant, parameters: As in :func:`build_variant`.
+        built: The default variant, as it was built.
+        target: What it was compiled for.
         runner: Runs the functions.
         values: What the user gives for inputs and outputs.
 
     Raises:
-        UserError: The file is no program that can be tuned, the values do not fit its functions, or
-            the program does not compute the same each time.
+        UserError: The values do not fit the program's functions, or the program does not compute the same each time.
     """
-    built = build_variant(path, target, variant, parameters)
     require_resettable(built.model, target)
-    model = with_values(built.model, values)
+    model, variant = with_values(built.model, values), built.variant
     run = with_usable_functions(runner, model, built.compiled())
-    model = model if run.entries == model.entries else _model_of(path, target, variant, parameters, run.not_run)
+    if run.entries != model.entries:
+        model = _model_of(Path(model.path), target, variant, model.parameters, run.not_run, variant.library)
     return replace(built, model=against_reference(runner, model.judged_as(run), built.compiled()))
 
 
@@ -100,15 +94,15 @@ def build_variant(
         UserError: The file is no program that can be tuned.
     """
     flags, start = (*target.flags, *variant.plan.flags), time.monotonic()
-    text = build_library([], variant.rewrite) if variant.rewrite else ""
+    text = variant.library
     with temporary_folder() as folder:
-        library = Path(folder) / LIBRARY if variant.rewrite else None
+        library = Path(folder) / LIBRARY if text else None
         if library is not None:
             library.write_text(text)
         with compiling(path, flags, library) as compiled:
             model = _model_of(path, target, variant, parameters, not_run, text, known)
-            if variant.rewrite and variant.plan.mark not in applied_rewrites(path, flags, library):
-                raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
+            if variant.rewrite and variant.mark not in applied_rewrites(path, flags, library):
+                raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
             vmfb = compiled()
             return BuiltVariant(variant, model, vmfb, None, flags, build_s=time.monotonic() - start)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, run_isolated
 from mlir_sched.errors import UserError
-from mlir_sched.library.library import build_library
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.processes.memory import machine_memory_bytes
@@ -79,11 +78,10 @@ class ValueRecorder:
 
 def _captured(built: BuiltVariant, wanted: Mapping[str, Wanted], most_s: float) -> Collection[str]:
     """Write the values of a variant's dispatches within ``most_s`` seconds; return the dispatches that have any."""
-    rewrite, model = built.variant.rewrite, built.model
-    library = build_library([], rewrite) if rewrite else ""
+    model = built.model
     limits = replace(EXTRACTION_LIMITS, timeout_s=min(EXTRACTION_LIMITS.timeout_s, most_s))
     captured: Collection[str] = run_isolated(
-        model.flags, _JOB, model.path, library, calls_of(model), wanted, limits=limits
+        model.flags, _JOB, model.path, built.variant.library, calls_of(model), wanted, limits=limits
     )
     return captured
 

@@ -133,9 +133,9 @@ class Prover:
         Raises:
             ModelCompileError: The rewrite is not applied, or the compiler fails before that.
         """
-        plan = variant.variant.plan
-        if plan.rewrites and plan.mark not in applied_rewrites(self.model, flags, None):
-            raise ModelCompileError(f"the rewrite {plan.name} was not applied")
+        made = variant.variant
+        if made.rewrite and made.mark not in applied_rewrites(self.model, flags, None):
+            raise ModelCompileError(f"the rewrite {made.rewrite.name} was not applied")
 
     def _faults_of_failure(
         self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mlir_sched.library import RewriteScript
+from mlir_sched.library.library import build_library
 from mlir_sched.outcome import Timing
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.rewrites.repair.repaired import REPAIRED
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -25,7 +27,7 @@ class Variant:
 
     Attributes:
         plan: How the program is compiled and run.
-        rewrite: The script of the plan's rewrites; None for a plan without any.
+        rewrite: The script of the repair of the program, if it needs one, and of the plan's rewrites; None for neither.
     """
 
     plan: Plan
@@ -35,6 +37,16 @@ class Variant:
     def name(self) -> str:
         """Unique among the variants of a program."""
         return self.plan.name
+
+    @property
+    def mark(self) -> str:
+        """Value of the attribute that proves the script: that of the last rewrite, or else of the repair."""
+        return self.plan.mark or (REPAIRED if self.rewrite else "")
+
+    @property
+    def library(self) -> str:
+        """Text of the library with its script, and without a script of any dispatch; empty where it has none."""
+        return build_library([], self.rewrite) if self.rewrite else ""
 
     def in_calling_thread(self) -> Variant:
         """Return the same variant on IREE's ``local-sync``."""
@@ -48,7 +60,8 @@ class BuiltVariant:
     Attributes:
         variant: Its plan and script.
         model: The model's dispatches under its flags and :data:`~mlir_sched.tasks.TASK_FLAGS`.
-        vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
+        vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes,
+            unless the program is repaired.
         timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails. In a run
             without a device, an estimate.
         untuned_flags: Compiler flags of the program as long as no dispatch has a script.
@@ -80,7 +93,7 @@ class BuiltVariant:
 
         A rewrite makes other dispatches, whose results cannot be compared with those of the untuned program.
         """
-        recipe = None if self.variant.rewrite else Recipe(self.untuned_flags)
+        recipe = None if self.variant.plan.rewrites else Recipe(self.untuned_flags, self.variant.library)
         return CompiledModel(self.vmfb, self.variant.plan.local_sync, recipe)
 
     def on(self, target: Target) -> Target:

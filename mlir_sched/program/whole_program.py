@@ -59,6 +59,26 @@ def measure_programs(
     return sum_of([timing for timing, _ in measured]), results
 
 
+def difference(runner: Runner, model: Model, baseline: CompiledModel, other: CompiledModel) -> str:
+    """Return how a compiled program of a model fails beside another one; empty where it does not, or cannot be judged.
+
+    Args:
+        runner: Runs both.
+        model: The model.
+        baseline: The program that is right by definition.
+        other: The program to judge.
+    """
+    for entry in model.entries:
+        programs = program_of(model, entry, baseline), [program_of(model, entry, other)]
+        try:
+            (failure,) = runner.check(*programs, checks_of(model, entry))
+        except BaselineError:
+            continue
+        if failure is not None:
+            return f"@{entry.name}: {failure.message}" if len(model.entries) > 1 else failure.message
+    return ""
+
+
 def with_cause(message: str, model: Model) -> str:
     """Return why a function cannot serve as a reference, with the cause where IREE's code leaves elements unwritten."""
     cause = why_unwritten(model.tasks)

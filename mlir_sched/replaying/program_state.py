@@ -8,6 +8,7 @@ from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, Us
 from mlir_sched.library.library import has_rewrite, program_decisions, with_rewrite
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import PROGRAM, VARIANT
+from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants.rewritten import decided_variant
@@ -35,8 +36,17 @@ class ProgramJudgement:
     folder: TunedFolder
 
 
-def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJudgement:
-    """Return the state of the decisions about a program that a folder's library states."""
+def judge_program(
+    folder: TunedFolder, model: Path, target: Target, repair: ProgramRepair = NO_REPAIR
+) -> ProgramJudgement:
+    """Return the state of the decisions about a program that a folder's library states.
+
+    Args:
+        folder: The folder.
+        model: The program.
+        target: What is compiled for.
+        repair: The repair of the program.
+    """
     try:
         decisions = program_decisions(folder.library) if folder.library else ()
     except IllegalTraceError as error:
@@ -50,7 +60,7 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
         note = f"the decision {VARIANT!r} is missing; restore it, or tune again"
         return ProgramJudgement(ScriptState.HAND_WRITTEN, note, folder)
     try:
-        decided = decided_variant(model, target, trace.values)
+        decided = decided_variant(model, target, trace.values, repair)
     except MlirSchedError as error:
         return ProgramJudgement(ScriptState.REFUSED, reason(str(error)), folder)
     emitted = folder.emitted_decisions
@@ -58,7 +68,7 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
     if _is_of(folder, decided, target):
         return ProgramJudgement(ScriptState.EDITED if changed else ScriptState.AS_TUNED, changed, folder)
     if changed and emitted and VARIANT in emitted:
-        before = decided_variant(model, target, emitted)
+        before = decided_variant(model, target, emitted, repair)
         if _is_of(folder, before, target):
             library = with_rewrite(folder.library, before.rewrite, decided.rewrite, trace)
             flags = _flags(decided, target, scripts=_has_scripts(folder))

@@ -20,8 +20,12 @@ from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.repair import ProgramRepair, repaired_texts
 from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants.rewritten import program_repair
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program, require_own_flags
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, ReplayResult
@@ -54,6 +58,7 @@ from mlir_sched.tuned_folder.folder import (
     target_name,
 )
 from mlir_sched.tuned_folder.names import LIBRARY
+from mlir_sched.tuned_folder.result import reference_name
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 
@@ -117,14 +122,17 @@ def replay(
     folder = on_processor_of(folder, here, processor)
     require_own_flags(folder, here)
     progress(Progress("checking the decisions about the program"))
-    judged = judge_program(folder, Path(model), here)
+    repair = program_repair(require_program(model), here)
+    judged = judge_program(folder, Path(model), here, repair)
     folder = judged.folder
     extra = tuple(flag for flag in folder.flags if flag not in here.flags)
     extracted = with_values(extract(model, here, extra, folder.library, parameters=weights), values)
     space = Space.default(here).led_by(modules, here)
     local_sync = in_calling_thread(folder.summary.get("program", {}).get("device", ""))
     own = replace(here, cores=1) if local_sync else here
-    run = _Replay(judged, provenance, Path(model), extracted, own, space, threads, local_sync, progress, elsewhere)
+    run = _Replay(
+        judged, repair, provenance, Path(model), extracted, own, space, threads, local_sync, progress, elsewhere
+    )
     result = run.run()
     if output is not None and claim is not None and result.is_right:
         measured = {"untuned": result.untuned, "tuned": result.program}
@@ -175,6 +183,7 @@ def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]
 @dataclass
 class _Replay:
     judged: ProgramJudgement
+    repair: ProgramRepair
     provenance: Mapping[str, Mapping[str, str]]
     path: Path
     model: Model
@@ -278,7 +287,8 @@ class _Replay:
             self.progress(Progress("measuring the whole program"))
             try:
                 sequences, timings = self._measure_program(sequences, library, runner)
-                problems += _program_problems(timings.emitted, self.folder.summary)
+                reference = reference_name(repaired=self.repair.script is not None)
+                problems += _program_problems(timings.emitted, self.folder.summary, reference)
             except (ModelCompileError, BaselineError) as error:
                 problems.append(str(error))
                 verdict = verdict_of(error.failure) if isinstance(error, ProgramFailedError) else verdict
@@ -301,16 +311,27 @@ class _Replay:
                 file.write_text(library)
                 applied = tuned_dispatches(self.path, self.model.flags, file)
             emitted = compile_to_bytes(self.path, self.model.flags, file)
-        plain = compile_to_bytes(self.path, self.target.flags)
-        untuned = CompiledModel(plain, recipe=Recipe(self.target.flags))
+        untuned = self._untuned()
         tuned = CompiledModel(emitted, self.local_sync, Recipe(self.model.flags, library, applied))
         run = with_usable_functions(runner, self.model, untuned)
         self.model = against_reference(runner, run, untuned)
         timings = measure_program(runner, self.model, untuned, {}, tuned)
         return [_with_dispatches(s, applied) for s in sequences], timings
 
+    def _untuned(self) -> CompiledModel:
+        """Return the program without scripts that all are compared with, repaired where it needs a repair."""
+        library = self.repair.of(Variant(Plan())).library
+        with temporary_folder() as scratch:
+            file = Path(scratch) / LIBRARY if library else None
+            if file is not None:
+                file.write_text(library)
+            return CompiledModel(
+                compile_to_bytes(self.path, self.target.flags, file), recipe=Recipe(self.target.flags, library)
+            )
+
     def _notes(self) -> list[str]:
         notes = [f"@{name} is neither run nor timed: {why}" for name, why in self.model.not_run.items()]
+        notes += repaired_texts(self.repair.forms)
         notes += untuned_wrong_notes(self.model)
         if self.folder.summary and digests_of(self.model.values) != self.folder.summary.get("values", {}):
             notes.append("the program was tuned with other values of --input and --reference, or without any")
@@ -368,14 +389,20 @@ def _with_dispatches(sequence: ReplayedSequence, applied: Sequence[TunedDispatch
     return replace(sequence, applied=len(own), problems=(*sequence.problems, *problems))
 
 
-def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
-    """Return why the program does not hold: it is slower, or no longer faster although it was; empty when it holds."""
+def _program_problems(program: Timing, summary: Mapping[str, Any], reference: str) -> list[str]:
+    """Return why the program does not hold: it is slower, or no longer faster although it was; empty when it holds.
+
+    Args:
+        program: Its timing.
+        summary: The folder's summary.
+        reference: What the untuned program is called.
+    """
     gained = bool(summary.get("program", {}).get("gained", True))
     if gained:
-        problem = _no_win(program, "plain iree-compile")
+        problem = _no_win(program, reference)
         return [f"the whole program is {problem}"] if problem else []
     if program.ratio_high < NO_LOSS:
-        return [f"the whole program is slower than plain iree-compile now: {speedup(program)}"]
+        return [f"the whole program is slower than {reference} now: {speedup(program)}"]
     return []
 
 

@@ -56,7 +56,7 @@ def write_replayed(
         "flags": own.flags,
         "versions": {"mlir-sched": __version__, "iree-compiler": target.compiler},
         "program": {
-            **{name: before[name] for name in ("device", "gained") if name in before},
+            **{name: before[name] for name in ("device", "gained", "repair") if name in before},
             **{name: asdict(timing) for name, timing in program.items()},
             "verdict": Verdict.RIGHT,
             "decisions": decisions or before.get("decisions", {}),

@@ -71,7 +71,8 @@ def draw_program(result: TuneResult) -> bytes:
     axes.plot([minutes[-1], end_min], [times_ms[-1]] * 2, ":", color=line.get_color())
     axes.axhline(1e3 * untuned.median_s, color="gray", linewidth=0.8, linestyle="--")
     how = "measured" if result.measured else "estimated"
-    for timing, style, label in ((untuned, "ks", f"plain iree-compile, {how}"), (tuned, "C2D", f"emitted, {how}")):
+    names = f"{result.program.reference}, {how}", f"emitted, {how}"
+    for timing, style, label in ((untuned, "ks", names[0]), (tuned, "C2D", names[1])):
         axes.plot([end_min], [1e3 * timing.median_s], style, label=label, clip_on=False, zorder=3)
     slower_s = max(untuned.median_s, tuned.median_s)
     highest_s = max(slower_s, *(estimate.program_s for curve in result.curves for estimate in curve.estimates))

@@ -21,6 +21,11 @@ def failures_together(failures: Iterable[Mapping[str, int] | None]) -> dict[str,
     return dict(together)
 
 
+def reference_name(*, repaired: bool) -> str:
+    """Return what the untuned program is called, which may have been repaired."""
+    return "the repaired program without scripts" if repaired else "plain iree-compile"
+
+
 @dataclass(frozen=True)
 class DispatchResult:
     """One distinct dispatch of the model.
@@ -80,11 +85,28 @@ class DispatchResult:
 
 
 @dataclass(frozen=True)
+class Repair:
+    """What was repaired of a program that has a form that IREE is known to compile wrong.
+
+    Attributes:
+        forms: Names of the forms that the program has.
+        wrong: How the results of plain ``iree-compile``'s code differ from those of the repaired program; empty where
+            they do not, or nothing was run.
+        plain_s: Seconds of a call of plain ``iree-compile``'s code, by its profile; None where IREE records none, or
+            nothing was run.
+    """
+
+    forms: tuple[str, ...]
+    wrong: str = ""
+    plain_s: float | None = None
+
+
+@dataclass(frozen=True)
 class ProgramResult:
     """The whole program, compiled as a user compiles it.
 
     Attributes:
-        untuned: Timing of plain ``iree-compile``.
+        untuned: Timing of plain ``iree-compile``; of the repaired program where that is wrong (``repair``).
         tuned: Timing of the emitted program, with the ratio to ``untuned``, in a session that decided nothing.
         variants: Ratio of every untuned variant to plain ``iree-compile`` in the session that decided what is emitted,
             by name; a variant that is wrong or fails is missing.
@@ -96,6 +118,7 @@ class ProgramResult:
         decisions: The decisions about the program by name, which the library states, too, if there is one.
         inside: Dispatches whose results were compared, once per result, as those of the program say nothing; empty
             where the program's own results were compared, or where it is the untuned program.
+        repair: What was repaired of the program before anything else; None for nothing.
     """
 
     untuned: Timing
@@ -107,10 +130,16 @@ class ProgramResult:
     constant_outputs: tuple[str, ...] = ()
     decisions: Mapping[str, Value] = field(default_factory=dict)
     inside: tuple[str, ...] = ()
+    repair: Repair | None = None
+
+    @property
+    def reference(self) -> str:
+        """What the untuned program is called."""
+        return reference_name(repaired=self.repair is not None)
 
     @property
     def gained(self) -> bool:
-        """Whether the emitted program is faster than plain ``iree-compile``, beyond the noise."""
+        """Whether the emitted program is faster than the untuned one, beyond the noise."""
         return self.tuned.ratio_low > 1.0
 
 

@@ -26,6 +26,7 @@ from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_var
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.tuned_folder.result import Repair
 
 SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
@@ -42,6 +43,7 @@ class BuiltVariants:
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
         space: The decisions between variants that the program has.
         dominant: Names of the variants that dominate all others, whether they are in ``built`` or only refined.
+        repair: What was repaired of the program, in all variants; None for nothing.
     """
 
     built: tuple[BuiltVariant, ...]
@@ -49,6 +51,7 @@ class BuiltVariants:
     internal_errors: tuple[str, ...] = ()
     space: ProgramSpace = DEFAULT_ONLY
     dominant: tuple[str, ...] = ()
+    repair: Repair | None = None
 
     @property
     def tracebacks(self) -> tuple[str, ...]:
@@ -93,6 +96,9 @@ def build_variants(
     the default speaks for it. A variant that compiles to the same code as an earlier variant is neither in ``built``
     nor in ``left_out``. On several threads a short program is also timed in the calling thread, under every variant.
 
+    A program of a form that IREE compiles wrong is repaired in all variants, the default too; plain ``iree-compile``'s
+    code is run once to say how it differs.
+
     Args:
         path: The model.
         target: What to compile for.
@@ -108,8 +114,12 @@ def build_variants(
     policy = policy or CompilePolicy()
     default, *flagged = flagged_variants(target)
     with programs.rewriting(path, target) as found:
-        first = programs.first(path, target, default, parameters)
+        plain = programs.build(path, target, default, parameters)
         rewritten = found()
+    repair = rewritten.repair
+    default, *flagged = map(repair.of, (default, *flagged))
+    first = programs.first(programs.build(path, target, default, parameters) if repair.script else plain, target)
+    found_wrong = programs.judged(Repair(repair.forms), plain, first, target) if repair.script else None
     choosing = _Choosing(path, target, programs, parameters, policy, (*flagged, *rewritten.variants), (first,))
     choosing.run(rewritten)
     if local_sync and target.cores > 1:
@@ -121,6 +131,7 @@ def build_variants(
         (*rewritten.internal_errors, *choosing.errors),
         ProgramSpace(plans, rewritten.sites),
         tuple(choosing.dominant),
+        found_wrong,
     )
 
 

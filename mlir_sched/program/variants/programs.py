@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.program.building import (
     Attempt,
+    build_variant,
     first_variant,
     profiled,
     profiled_first,
@@ -19,21 +20,43 @@ from mlir_sched.program.building import (
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.rewritten import RewrittenVariants, planned_variant, rewriting
+from mlir_sched.program.whole_program import difference
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tensors.values import FunctionValues
+from mlir_sched.tuned_folder.result import Repair
 
 
 class Programs(ABC):
     """Makes the programs of a model by IREE, and says what they take: measured, or estimated by a model."""
 
-    @abstractmethod
-    def first(
+    def build(
         self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
     ) -> BuiltVariant:
+        """Compile a variant that has to compile; see :func:`~mlir_sched.program.building.build_variant`."""
+        return build_variant(path, target, variant, parameters)
+
+    @abstractmethod
+    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
         """Return the default variant, ready to be compared with; arguments and errors as in :func:`first_variant`."""
+
+    def judged(
+        self,
+        repair: Repair,
+        plain: BuiltVariant,  # noqa: ARG002 - nothing is run by default
+        repaired: BuiltVariant,  # noqa: ARG002
+        target: Target,  # noqa: ARG002
+    ) -> Repair:
+        """Return a repair with what is known of plain ``iree-compile``'s code; by default nothing.
+
+        Args:
+            repair: What was repaired.
+            plain, repaired: The default variant without the repair and with it.
+            target: What both were compiled for.
+        """
+        return repair
 
     @abstractmethod
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
@@ -81,11 +104,15 @@ class MeasuredPrograms(Programs):
         with Runner(options) as runner:
             yield MeasuredPrograms(runner, values)
 
-    def first(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
-    ) -> BuiltVariant:
+    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
         """Return the default variant without the functions that cannot be run or checked; it is not timed yet."""
-        return first_variant(path, target, variant, parameters, self.runner, self.values)
+        return first_variant(built, target, self.runner, self.values)
+
+    def judged(self, repair: Repair, plain: BuiltVariant, repaired: BuiltVariant, target: Target) -> Repair:
+        """Check plain ``iree-compile``'s code against that of the repaired program, and profile it."""
+        profile = self.profiled_first(plain, target).profile
+        wrong = difference(self.runner, repaired.model, repaired.compiled(), plain.compiled())
+        return replace(repair, wrong=wrong, plain_s=profile.total_s if profile else None)
 
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
         """Time the variants in turns."""

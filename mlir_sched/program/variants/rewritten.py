@@ -11,6 +11,7 @@ from mlir_sched.library import RewriteScript
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.program.plan import Flags, Plan, Site
 from mlir_sched.program.program_space import VARIANT
+from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
 from mlir_sched.program.variant import Variant
 from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
@@ -22,6 +23,7 @@ ALL = "all rewrites"
 _JOB = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _DECIDED = "mlir_sched.program.worker.rewriting:decided"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
+_REPAIR = "mlir_sched.program.worker.rewriting:repair_of"
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,14 @@ class RewrittenVariants:
         left_out: Why rewrites could not be tried, by name.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one rewrite, or all.
         sites: The sites of the program that another algorithm can compute in some of the variants.
+        repair: The repair of the program, which the scripts of all variants begin with.
     """
 
     variants: tuple[Variant, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     internal_errors: tuple[str, ...] = ()
     sites: tuple[Site, ...] = ()
+    repair: ProgramRepair = NO_REPAIR
 
 
 @contextmanager
@@ -50,24 +54,22 @@ def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVari
     Raises:
         UserError: By the function: the compiler rejects the program.
     """
-    if not (rewrites := target_kind(target.name).rewrites):
-        yield RewrittenVariants
-        return
     with Worker(target.flags) as worker:
-        worker.submit(_JOB, str(path), rewrites, target.cores)
+        worker.submit(_JOB, str(path), target_kind(target.name).rewrites, target.cores)
 
         def rewritten() -> RewrittenVariants:
             plans: tuple[tuple[Plan, RewriteScript], ...]
             raised: dict[str, str]
             sites: tuple[Site, ...]
+            repair: ProgramRepair
             try:
-                plans, raised, sites = worker.wait(EXTRACTION_LIMITS)
+                plans, raised, sites, repair = worker.wait(EXTRACTION_LIMITS)
             except ChildError as error:
                 return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
             except JobError as error:
                 return _without({ALL: str(error)})
             variants = tuple(Variant(plan, script) for plan, script in plans)
-            return replace(_without(raised, variants), sites=sites)
+            return replace(_without(raised, variants), sites=sites, repair=repair)
 
         yield rewritten
 
@@ -87,13 +89,27 @@ def planned_variant(path: Path, target: Target, plan: Plan) -> Variant:
     return Variant(plan, run_isolated(target.flags, _SCRIPT, str(path), plan, limits=EXTRACTION_LIMITS))
 
 
-def decided_variant(path: Path, target: Target, values: Mapping[str, Value]) -> Variant:
+def program_repair(path: Path, target: Target) -> ProgramRepair:
+    """Return the repair of a program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+        MlirSchedError: IREE fails on the program.
+    """
+    found: ProgramRepair = run_isolated(target.flags, _REPAIR, str(path), limits=EXTRACTION_LIMITS)
+    return found
+
+
+def decided_variant(
+    path: Path, target: Target, values: Mapping[str, Value], repair: ProgramRepair = NO_REPAIR
+) -> Variant:
     """Return the variant of a program that decisions lead to; a variant without a choice of algorithms has none.
 
     Args:
         path: The program.
         target: What to compile for.
         values: The decisions, that of the variant among them.
+        repair: The repair of the program.
 
     Raises:
         UserError: The compiler rejects the program, or the variant does not apply to the program.
@@ -101,7 +117,7 @@ def decided_variant(path: Path, target: Target, values: Mapping[str, Value]) -> 
     """
     for variant in flagged_variants(target):
         if variant.name == values[VARIANT]:
-            return variant
+            return repair.of(variant)
     arguments = str(path), target_kind(target.name).rewrites, target.cores, dict(values)
     plan, script = run_isolated(target.flags, _DECIDED, *arguments, limits=EXTRACTION_LIMITS)
     return Variant(plan, script)

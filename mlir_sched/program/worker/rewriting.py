@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from iree.compiler import ir
 
@@ -11,8 +12,10 @@ from mlir_sched.errors import UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import VARIANT, ProgramSpace
+from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.rewrites.pipeline import applies, script
+from mlir_sched.program.rewrites.repair.repaired import REPAIRED, wrong_forms
 from mlir_sched.sampling import Value
 
 ALGORITHMS = "other algorithms"
@@ -21,24 +24,36 @@ Rewritten = tuple[Plan, RewriteScript]
 """A plan with rewrites, and their script for one program."""
 
 
-def rewritten_plans(
-    path: str, kind: str, cores: int
-) -> tuple[tuple[Rewritten, ...], Mapping[str, str], tuple[Site, ...]]:
-    """Return every plan with rewrites that applies to a program, and the sites that other algorithms can compute.
+class RewrittenPlans(NamedTuple):
+    """What can be made of a program.
+
+    Attributes:
+        plans: Every plan with rewrites that applies to the program.
+        raised: The tracebacks of plans that raise an exception, by name.
+        sites: The sites that other algorithms can compute.
+        repair: The repair of the program.
+    """
+
+    plans: tuple[Rewritten, ...]
+    raised: Mapping[str, str]
+    sites: tuple[Site, ...]
+    repair: ProgramRepair
+
+
+def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
+    """Return every plan with rewrites that applies to a program, its sites and its repair.
 
     Args:
         path: The program's file.
-        kind: The kind of device, a key of ``REWRITES``.
+        kind: The kind of device, a key of ``REWRITES``; empty for a device without rewrites.
         cores: Cores of a CPU.
-
-    Returns:
-        The plans, the tracebacks of those that raise an exception, by name, and the sites.
 
     Raises:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
     found, raised, sites = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
     with _program(path) as program:
+        repair = _repair(program)
         for plan in _plans(kind, cores):
             try:
                 found += [(plan, _script(plan, program))] if applies(plan.steps, program) else []
@@ -48,7 +63,17 @@ def rewritten_plans(
             sites = _sites(program, kind)
         except Exception:
             raised[ALGORITHMS] = traceback.format_exc()
-    return tuple(found), raised, sites
+    return RewrittenPlans(tuple(found), raised, sites, repair)
+
+
+def repair_of(path: str) -> ProgramRepair:
+    """Return the repair of a program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    with _program(path) as program:
+        return _repair(program)
 
 
 def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, RewriteScript], ...]:
@@ -95,14 +120,21 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
 
 
 def _plans(kind: str, cores: int) -> list[Plan]:
-    return [Plan(rewrites) for rewrites in offered_rewrites(kind, cores)]
+    return [Plan(rewrites) for rewrites in offered_rewrites(kind, cores)] if kind else []
 
 
 def _sites(program: ir.Module, kind: str) -> tuple[Site, ...]:
     """Return the sites that another algorithm can compute, each once, in the program's order."""
     return tuple(
         dict.fromkeys(Site(each, shape) for each in offered_site_kinds(kind) for shape in each.shapes(program))
+        if kind
+        else ()
     )
+
+
+def _repair(program: ir.Module) -> ProgramRepair:
+    forms = tuple(form.name for form in wrong_forms(program))
+    return ProgramRepair(script((), program, REPAIRED), forms) if forms else NO_REPAIR
 
 
 def _script(plan: Plan, program: ir.Module) -> RewriteScript:

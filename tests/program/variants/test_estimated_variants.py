@@ -62,7 +62,7 @@ def estimated(
         return replace(built, timing=Timing.estimated(1 / ratios.get(built.variant.name, 1.0), 1.0))
 
     monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr(estimating, "build_variant", build_variant)
+    monkeypatch.setattr(programs, "build_variant", build_variant)
     monkeypatch.setattr(estimating, "with_estimate", estimate)
     monkeypatch.setattr("mlir_sched.program.variants.choosing.program_hash", lambda vmfb: vmfb.decode())
     times = EstimatedPrograms(Evaluators(lambda _: nullcontext(cast(Any, None))), cast(Any, None))

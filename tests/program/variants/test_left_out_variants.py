@@ -92,6 +92,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     plans = Plan((Slow("a"),)), Plan((Slow("a"), Slow("b")))
     rewritten = RewrittenVariants(tuple(Variant(plan, RewriteScript(plan.name, "@r", "")) for plan in plans))
     monkeypatch.setattr(building, "build_variant", build_variant)
+    monkeypatch.setattr(programs, "build_variant", build_variant)
     monkeypatch.setattr(programs, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
