@@ -44,7 +44,7 @@ def repaired_texts(forms: Collection[str]) -> list[str]:
 
 
 def _plain(repair: Repair) -> str:
-    took = f", and takes {seconds(repair.plain_s)} per call" if repair.plain_s is not None else ""
+    took = "" if repair.plain_s is None else f", and its dispatches take {seconds(repair.plain_s)} per call"
     if repair.wrong:
         return f"plain iree-compile's code is WRONG ({repair.wrong}){took}"
     return f"plain iree-compile's code was not seen to be wrong{took}"

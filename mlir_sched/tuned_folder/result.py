@@ -92,8 +92,8 @@ class Repair:
         forms: Names of the forms that the program has.
         wrong: How the results of plain ``iree-compile``'s code differ from those of the repaired program; empty where
             they do not, or nothing was run.
-        plain_s: Seconds of a call of plain ``iree-compile``'s code, by its profile; None where IREE records none, or
-            nothing was run.
+        plain_s: Seconds that all dispatches of plain ``iree-compile``'s code take per call, by its profile; None where
+            IREE records none, or nothing was run.
     """
 
     forms: tuple[str, ...]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from unittest import mock
 
 from iree.compiler import ir
 from plans import Named
 
-from mlir_sched.library import RewriteScript
-from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.program.worker import rewriting
-
-Found = tuple[tuple[tuple[Plan, RewriteScript], ...], Mapping[str, str], tuple[Site, ...]]
 
 
 class Raising(Named):
@@ -31,15 +26,15 @@ class Crashing(Named):
         os.abort()
 
 
-def with_a_mistake(path: str, kind: str, cores: int) -> Found:
+def with_a_mistake(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:
     with mock.patch.dict(REWRITES, {kind: lambda _: ((Raising("raising"),), (Named("applying"),))}):
         return rewriting.rewritten_plans(path, kind, cores)
 
 
-def with_a_crash(path: str, kind: str, cores: int) -> Found:
+def with_a_crash(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:
     with mock.patch.dict(REWRITES, {kind: lambda _: ((Crashing("crashing"),), (Named("applying"),))}):
         return rewriting.rewritten_plans(path, kind, cores)
 
 
-def lost(path: str, kind: str, cores: int) -> Found:
+def lost(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:
     raise ZeroDivisionError("a mistake")
