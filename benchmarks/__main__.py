@@ -34,6 +34,7 @@ PROGRAMS = {
     "fuzz": "fuzz",
     "fuzz.damage": "fuzz.damage",
     "fuzz.faults": "fuzz.faults",
+    "fuzz.networks": "fuzz.networks",
     "in_program": "tool.in_program",
     "kills": "tool.kills",
     "record_store": "tool.record_store",

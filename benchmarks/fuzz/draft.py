@@ -95,7 +95,7 @@ class Draft:
         """Return a new argument, whose elements are drawn."""
         value = Value(f"arg{len(self.inputs)}", tuple(shape), kind)
         self.inputs.append(value)
-        self.arrays[value.name] = rounded(self._drawn(value), kind)
+        self.arrays[value.name] = rounded(self.drawn(value), kind)
         return value
 
     def name(self) -> str:
@@ -110,8 +110,15 @@ class Draft:
     def constant(self, number: float, kind: str) -> str:
         """Return the name of a scalar constant."""
         name = self.name()
-        self.line(f"%{name} = arith.constant {float(number) if is_float(kind) else int(number)} : {kind}")
+        self.line(f"%{name} = arith.constant {_literal(number, kind)} : {kind}")
         return name
+
+    def stored(self, array: Array) -> Value:
+        """Return a constant tensor of f32."""
+        held = rounded(array, "f32")
+        value = self.made(held.shape, "f32", lambda: held)
+        self.line(f'%{value.name} = arith.constant dense<"0x{held.astype("<f4").tobytes().hex()}"> : {value.type}')
+        return value
 
     def empty(self, shape: Sequence[int], kind: str) -> Value:
         """Return a tensor without defined elements, for an operation to write into."""
@@ -173,10 +180,18 @@ class Draft:
         """Return one of some options."""
         return options[int(self.rng.integers(len(options)))]
 
-    def _drawn(self, value: Value) -> Array:
+    def drawn(self, value: Value) -> Array:
+        """Return elements for a value."""
         if not value.is_float:
             return self.rng.integers(*DRAWN_FROM[value.kind], value.shape)
         return self.rng.integers(-2, 3, value.shape) if self.whole else self.rng.normal(size=value.shape)
+
+
+def _literal(number: float, kind: str) -> str:
+    """Return a scalar as MLIR writes it, minus infinity as the bits of an f32."""
+    if number == -np.inf:
+        return "0xFF800000"
+    return str(float(number) if is_float(kind) else int(number))
 
 
 def is_float(kind: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,8 +12,8 @@ import iree_cases as cases
 import pytest
 import row_products
 from contraction_payloads import matmul
-from folders import SUPPORT
 from plans import flagged
+from registered_rewrites import register
 from replayed_run import METHOD, Heard, turns_of
 from rewriting import rewritten_variants
 from speedups import Speedups, timing
@@ -24,7 +23,6 @@ from mlir_sched.errors import UserError
 from mlir_sched.program.building import build_variant
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import ProgramSpace
-from mlir_sched.program.rewrites.offered import ENTRY_POINTS
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms
 from mlir_sched.program.variants.programs import MeasuredPrograms
@@ -40,16 +38,6 @@ pytestmark = pytest.mark.promise
 
 SITE = Site(row_products.Products(), "48x64x96")
 NAME = "row_products+column_products(48x64x96)"
-
-
-def register(value: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install a distribution that registers rewrites, for this process and its children."""
-    installed = folder / "row_products-0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: row-products\nVersion: 0\n")
-    (installed / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nproducts = {value}\n")
-    monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (SUPPORT, folder))))
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Random convolutional networks, rewritten in every way that is offered, and judged by NumPy."""

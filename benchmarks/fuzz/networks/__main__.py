@@ -1,0 +1,108 @@
+"""Rewrites random networks in every way that is offered, judged by NumPy: ``python -m benchmarks fuzz.networks``.
+
+Networks whose seeds are in the file of judgements are not judged again, so that many can be done in several goes. Of
+every kind of finding a small network is kept beside the judgements. Ends with exit code 1 where a plan computes wrong
+numbers although IREE's own code is right, or meets an internal error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+from rich.progress import track
+
+from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
+from benchmarks.fuzz.networks.judgements import (
+    NetworkJudgement,
+    PlanJudgement,
+    read_judgements,
+    summary,
+    written,
+)
+from benchmarks.fuzz.networks.laboratory import Laboratory
+from benchmarks.fuzz.networks.reduction import reduced
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.program.plan import Plan
+from mlir_sched.targets import detect_target
+
+
+def main() -> int:
+    """Judge networks and print what became of them."""
+    arguments = _parser().parse_args()
+    judgements: Path = arguments.judgements
+    done = read_judgements(judgements)
+    seeds = range(arguments.first, arguments.first + arguments.networks)
+    with judgements.open("a") as file, Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
+        for seed in track([seed for seed in seeds if seed not in done], "networks"):
+            network = random_network(seed)
+            done[seed] = laboratory.judge(network, seed)
+            keep(laboratory, network, done[seed], judgements.with_suffix(""), arguments.reductions)
+            file.write(written(done[seed]))
+            file.flush()
+    found = [done[seed] for seed in seeds if seed in done]
+    print("\n".join(summary(found)))
+    return int(any(plan.fate.is_fault for each in found for plan in each.plans))
+
+
+def keep(laboratory: Laboratory, network: RandomNetwork, judged: NetworkJudgement, folder: Path, tries: int) -> None:
+    """Write a small network for every finding of a kind that has no file in a folder yet.
+
+    Args:
+        laboratory: Judges smaller networks.
+        network: The network.
+        judged: What became of it.
+        folder: The folder, which is made where it is needed.
+        tries: How many smaller networks are tried per finding, at most.
+    """
+    for finding in judged.findings:
+        file = folder / f"{_name(finding)}.mlir"
+        if not file.exists():
+            small = _small(laboratory, network, finding, tries)
+            folder.mkdir(exist_ok=True)
+            heading = f"// Seed {judged.seed}, {finding.plan}: {finding.fate}: {finding.detail}\n"
+            file.write_text(heading + small.program.text)
+
+
+def _small(laboratory: Laboratory, network: RandomNetwork, finding: PlanJudgement, tries: int) -> RandomNetwork:
+    """Return a network that is as small as a few tries make it, with the same kind of finding."""
+    try:
+        plan = laboratory.plans(network).get(finding.plan)
+    except MlirSchedError:
+        plan = None
+    return network if plan is None else reduced(network, lambda each: _same(laboratory, each, plan, finding), tries)
+
+
+def _same(laboratory: Laboratory, network: RandomNetwork, plan: Plan, finding: PlanJudgement) -> bool:
+    """Say whether a network has the same kind of finding under a plan."""
+    try:
+        return laboratory.judge_plan(network, plan).kind == finding.kind
+    except MlirSchedError:
+        return False
+
+
+def _name(finding: PlanJudgement) -> str:
+    """Return the name of a kind of finding in a folder."""
+    fate, rewrite, cause = finding.kind
+    digest = sha256(cause.encode()).hexdigest()[:4] if cause else ""
+    return re.sub(r"\W+", "-", " ".join(filter(None, (fate.lower(), rewrite, digest))))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fuzz.networks", description=__doc__)
+    parser.add_argument("--networks", type=int, default=20, help="how many networks")
+    parser.add_argument("--first", type=int, default=0, help="the first one's seed")
+    parser.add_argument(
+        "--reductions", type=int, default=60, help="smaller networks tried for a finding of a new kind, at most"
+    )
+    parser.add_argument(
+        "--judgements", type=Path, default=Path("networks.jsonl"), help="file that judgements are added to"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Random networks by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from benchmarks.fuzz.draft import Array, Value
+from benchmarks.fuzz.networks.convolutions import (
+    CHANNELS,
+    convolved,
+    enlarged_by_taps,
+    pixels_read,
+    pooled,
+    residual,
+)
+from benchmarks.fuzz.networks.form import Form
+from benchmarks.fuzz.networks.joins import (
+    combined,
+    concatenated,
+    cropped,
+    gathered_pixels,
+    rearranged,
+    repeated_pixels,
+    shuffled,
+    split,
+)
+from benchmarks.fuzz.networks.means import classified, gated
+from benchmarks.fuzz.networks.network import KIND, Network
+from benchmarks.fuzz.programs import RandomProgram, finished
+from benchmarks.fuzz.pruning import pruned
+
+Layer: TypeAlias = Callable[[Network, Value], Value | None]
+"""Returns an image made from another one; None where the layer does not take that."""
+
+LAYERS: tuple[Layer, ...] = (
+    *[convolved] * 6, *[pixels_read] * 2, *[residual] * 2, *[pooled] * 2, *[combined] * 3, *[concatenated] * 3,
+    *[split] * 2, *[shuffled] * 2, gated, cropped, rearranged, repeated_pixels, gathered_pixels, enlarged_by_taps,
+)  # fmt: skip
+"""All layers, the frequent ones more than once."""
+FEWEST, MOST = 2, 7
+"""Layers of a network, fewest and most: a program is compiled in about a second."""
+MOST_ELEMENTS = 1 << 14
+"""Most elements of an image."""
+LARGEST = 1e30
+"""Largest number that may be computed: sums in another order do not overflow on their way."""
+FORMS = (Form(), Form(), Form(), Form(), Form(2, first=False), Form(2, first=False), Form(1), Form(1, first=False))
+"""The layouts of networks, as often as they have them."""
+
+
+@dataclass(frozen=True)
+class RandomNetwork:
+    """A network and its results.
+
+    Attributes:
+        draft: What it is made of.
+        outputs: Those of its values that it returns.
+    """
+
+    draft: Network
+    outputs: tuple[Value, ...]
+
+    @property
+    def program(self) -> RandomProgram:
+        """The network as a program."""
+        return finished(self.draft, self.outputs)
+
+    @property
+    def pruned(self) -> RandomNetwork:
+        """The network without what its results do not need."""
+        return RandomNetwork(pruned(self.draft, self.outputs), self.outputs)
+
+    @property
+    def size(self) -> int:
+        """Values that it computes."""
+        return len(self.draft.steps)
+
+
+def random_network(seed: int) -> RandomNetwork:
+    """Return the network of a seed: layers on its image, or on any image between, with one to four results."""
+    rng = np.random.default_rng(seed)
+    draft = Network(rng, whole=bool(rng.random() < 0.5))
+    draft.form, draft.stores = draft.any_of(FORMS), bool(rng.random() < 0.85)
+    sizes = [draft.any_of([7, 8, 9, 12, 14, 16])] * draft.form.spatial
+    if rng.random() < 0.3:
+        sizes = [draft.any_of([5, 8, 11, 14]) for _ in sizes]
+    draft.offered(draft.argument(draft.form.shape(draft.any_of([1, 1, 1, 2]), draft.any_of(CHANNELS), sizes), KIND))
+    layers, wanted = 0, int(rng.integers(FEWEST, MOST + 1))
+    for _ in range(6 * wanted):
+        attempt = deepcopy(draft)
+        made = _grown(attempt)
+        draft.rng = attempt.rng
+        if made:
+            draft, layers = attempt, layers + 1
+        if layers == wanted:
+            break
+    return RandomNetwork(draft, tuple(_outputs(draft))).pruned
+
+
+def _grown(draft: Network) -> bool:
+    """Add a layer; say whether one came about whose images are neither too large nor near the end of their type."""
+    before = len(draft.images)
+    source = draft.any_of(draft.images) if draft.rng.random() < 0.4 else draft.images[-1]
+    made = draft.any_of(LAYERS)(draft, source)
+    return made is not None and all(_fits(draft.arrays[each.name]) for each in draft.images[before:])
+
+
+def _fits(array: Array) -> bool:
+    return array.size <= MOST_ELEMENTS and bool(np.all(np.abs(array) <= LARGEST))
+
+
+def _outputs(draft: Network) -> list[Value]:
+    """Return the last image, or what a product makes of it, and sometimes others, which may have readers."""
+    *others, last = dict.fromkeys(draft.images)
+    kept = [image for image in others if image not in draft.inputs and draft.rng.random() < 0.12]
+    return [classified(draft, last) if draft.rng.random() < 0.3 else last, *kept[:3]]

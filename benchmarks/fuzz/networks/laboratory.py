@@ -1,0 +1,209 @@
+"""Compiles random networks under every plan that is offered, in warm worker processes, and judges them by NumPy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.folders import HERE
+from benchmarks.fuzz.comparison import Expected, expected
+from benchmarks.fuzz.networks.generator import RandomNetwork
+from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement
+from benchmarks.fuzz.networks.worker import Ran
+from benchmarks.fuzz.programs import RandomProgram
+from mlir_sched.compiler.reasons import reason
+from mlir_sched.compiler.worker_process import JobError, WorkerLimits
+from mlir_sched.compiler.worker_set import WorkerSet
+from mlir_sched.errors import FailureClass, MlirSchedError
+from mlir_sched.library import RewriteScript
+from mlir_sched.processes.child import ChildCrashError
+from mlir_sched.processes.limits import ChildError, ChildMemoryError
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.plan import Plan, Site
+from mlir_sched.program.variants.rewritten import flagged_variants
+from mlir_sched.targets import target_kind
+from mlir_sched.targets.target import Target
+
+LIMITS = WorkerLimits(timeout_s=60.0)
+"""Limits of a job; a program is compiled in about a second."""
+WORKERS = 4
+"""Processes that wait for jobs, each with flags of its own; one works at a time."""
+_PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
+_ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
+_SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
+_RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
+Rewritten = tuple[Plan, RewriteScript | None]
+"""A plan, and the script of its rewrites if it has any."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program that is judged.
+
+    Attributes:
+        program: The program.
+        path: Its file.
+        expected: What right code returns.
+    """
+
+    program: RandomProgram
+    path: Path
+    expected: Expected
+
+
+class Laboratory:
+    """Judges networks; a context manager, which holds the worker processes.
+
+    Args:
+        target: What is compiled for.
+        folder: A folder for the programs.
+    """
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        self._target, self._folder = target, folder
+        self._workers = WorkerSet(WORKERS)
+
+    @staticmethod
+    @contextmanager
+    def open(target: Target) -> Iterator[Laboratory]:
+        """Yield a laboratory with a temporary folder, whose workers find this package."""
+        paths = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
+        with temporary_folder() as folder, patch.dict(os.environ, PYTHONPATH=paths):
+            laboratory = Laboratory(target, Path(folder))
+            try:
+                yield laboratory
+            finally:
+                laboratory._workers.close()
+
+    def judge(self, network: RandomNetwork, seed: int) -> NetworkJudgement:
+        """Return what becomes of a network under IREE's own code and every plan that is offered.
+
+        Where IREE does not compile its default code, no plan is tried, as in a run.
+        """
+        case = self._case(network)
+        default, *flagged = [variant.plan for variant in flagged_variants(self._target)]
+        first = self._judged(case, default, None)
+        found = [first]
+        if first.fate is not Fate.REJECTED:
+            found += [self._judged(case, plan, None) for plan in flagged]
+            found += self._rewritten(case, first)
+        return NetworkJudgement(seed, network.size, tuple(found))
+
+    def judge_plan(self, network: RandomNetwork, plan: Plan) -> PlanJudgement:
+        """Return what becomes of a network under one plan.
+
+        Raises:
+            MlirSchedError: The plan does not apply to the network.
+        """
+        case = self._case(network)
+        script = self._call(self._target.flags, _SCRIPT, str(case.path), plan) if plan.steps else None
+        judged = self._judged(case, plan, script)
+        return _beside(judged, self._judged(case, Plan(), None)) if judged.fate is Fate.WRONG else judged
+
+    def plans(self, network: RandomNetwork) -> dict[str, Plan]:
+        """Return the plans for a network that IREE reads, by name.
+
+        Raises:
+            MlirSchedError: IREE does not read it.
+        """
+        own = [variant.plan for variant in flagged_variants(self._target)]
+        offered = [plan for plan, _ in self._offered(self._case(network).path)[0]]
+        return {plan.name: plan for plan in (*own, *offered)}
+
+    def _case(self, network: RandomNetwork) -> Case:
+        program, path = network.program, self._folder / "network.mlir"
+        path.write_text(program.text)
+        return Case(program, path, expected(program))
+
+    def _rewritten(self, case: Case, first: PlanJudgement) -> list[PlanJudgement]:
+        """Return what becomes of a program under every plan with rewrites."""
+        try:
+            plans, raised = self._offered(case.path)
+        except MlirSchedError as error:
+            return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, _last_line(str(error)))]
+        errors = [PlanJudgement(name, (name,), Fate.INTERNAL, _last_line(text)) for name, text in raised.items()]
+        return [*errors, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
+
+    def _offered(self, path: Path) -> tuple[list[Rewritten], Mapping[str, str]]:
+        """Return the plans that are offered for a program, and the tracebacks of those that raise, by name.
+
+        Beside every plan with a choice of algorithms comes each of its sites with the other one, and all of them.
+        """
+        kind, flags = target_kind(self._target.name).rewrites, self._target.flags
+        plans: tuple[tuple[Plan, RewriteScript], ...]
+        raised: dict[str, str]
+        sites: tuple[Site, ...]
+        plans, raised, sites, *_ = self._call(flags, _PLANS, str(path), kind, self._target.cores)
+        found = list[Rewritten](plans)
+        for plan, _ in plans:
+            own = [site for site in sites if plan.has_choice(site)]
+            if own:
+                one_by_one = self._call(flags, _ALGORITHMS, str(path), kind, plan)
+                found += [(plan.with_algorithms([site]), script) for site, script in one_by_one]
+            if len(own) > 1:
+                together = plan.with_algorithms(own)
+                found.append((together, self._call(flags, _SCRIPT, str(path), together)))
+        return found, raised
+
+    def _judged(self, case: Case, plan: Plan, script: RewriteScript | None) -> PlanJudgement:
+        """Return what becomes of a program under a plan, judged alone."""
+        names = tuple(step.name for step in plan.steps)
+
+        def made(fate: Fate, detail: str = "") -> PlanJudgement:
+            return PlanJudgement(plan.name, names, fate, detail)
+
+        flags = tuple(dict.fromkeys((*self._target.flags, *plan.flags)))
+        try:
+            ran: Ran = self._call(flags, _RUN, str(case.path), script, plan.mark, case.program.arrays)
+        except JobError as error:
+            return made(Fate.INTERNAL, _last_line(str(error)))
+        except ChildError as error:
+            return made(Fate.REJECTED, f"{_class_of(error)}: {error}")
+        if ran.outputs is None:
+            ours = ran.failure is FailureClass.SCRIPT_ERROR
+            return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {reason(ran.error)}")
+        difference = case.expected.difference(ran.outputs)
+        if difference:
+            return made(Fate.WRONG if plan.steps else Fate.MISCOMPILED, difference)
+        return made(Fate.RIGHT)
+
+    def _call(self, flags: tuple[str, ...], job: str, *arguments: Any) -> Any:
+        """Return the result of a job in a worker with some flags; raises what ``Worker.wait`` raises."""
+        worker = self._workers.borrow(flags)
+        assert worker is not None, "one job runs at a time"
+        try:
+            worker.submit(job, *arguments)
+            result = worker.wait(LIMITS)
+        except ChildError:
+            self._workers.end(worker)
+            raise
+        except BaseException:
+            self._workers.give_back(worker)
+            raise
+        if worker.memory_bytes() > LIMITS.recycle_bytes:
+            self._workers.end(worker)
+        else:
+            self._workers.give_back(worker)
+        return result
+
+
+def _beside(judged: PlanJudgement, default: PlanJudgement) -> PlanJudgement:
+    """Return a judgement that takes wrong numbers for IREE's where its default code has some, too."""
+    if judged.fate is Fate.WRONG and default.fate is Fate.MISCOMPILED:
+        return PlanJudgement(judged.plan, judged.rewrites, Fate.MISCOMPILED, judged.detail)
+    return judged
+
+
+def _class_of(error: ChildError) -> FailureClass:
+    if isinstance(error, ChildCrashError):
+        return FailureClass.COMPILE_CRASH
+    return FailureClass.COMPILE_MEMORY if isinstance(error, ChildMemoryError) else FailureClass.COMPILE_TIMEOUT
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1].strip()

@@ -1,0 +1,206 @@
+"""Random networks: what is generated, and that wrong rewrites of them are found, made small and kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fixed_targets import FIXED
+from fuzzed_programs import results_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iree.compiler import ir
+from registered_rewrites import register
+
+from benchmarks.fuzz.comparison import difference
+from benchmarks.fuzz.draft import Array
+from benchmarks.fuzz.networks import __main__ as command
+from benchmarks.fuzz.networks.arithmetic import convolution, dilated, pooling
+from benchmarks.fuzz.networks.convolutions import convolution_of
+from benchmarks.fuzz.networks.form import Form
+from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
+from benchmarks.fuzz.networks.joins import concatenated
+from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement, read_judgements, summary
+from benchmarks.fuzz.networks.laboratory import Laboratory
+from benchmarks.fuzz.networks.network import KIND, Network
+from benchmarks.fuzz.networks.reduction import reduced
+from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Target
+
+SEEDS = st.integers(min_value=0, max_value=2**63 - 1)
+FORMS = [Form(), Form(2, first=False), Form(1), Form(1, first=False)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_every_seed_gives_a_valid_network_of_finite_values(seed: int) -> None:
+    program = random_network(seed).program
+    with ir.Context(), ir.Location.unknown():
+        assert ir.Module.parse(program.text).operation.verify()
+    assert program.inputs, "the compiler would compute it"
+    assert all(np.isfinite(array).all() for array in program.evaluate())
+
+
+@settings(max_examples=5, deadline=None)
+@given(SEEDS)
+def test_a_seed_always_gives_the_same_network_and_numpy_agrees_with_itself(seed: int) -> None:
+    program = random_network(seed).program
+    assert random_network(seed).program.text == program.text
+    assert difference(program, results_of(program)) == ""
+
+
+def test_seeds_cover_every_kind_of_op_in_every_layout() -> None:
+    texts = [random_network(seed).program.text for seed in range(150)]
+    ops = (
+        "depthwise_conv_2d_nchw", "conv_2d_ngchw_gfchw", "conv_2d_nhwgc_gfhwc", "conv_2d_nchw_fchw", "conv_1d_ncw",
+        "conv_1d_nwc", "conv_2d_nhwc", "pooling_nchw_max", "pooling_nchw_sum", "pooling_nhwc_max", "tensor.concat",
+        "insert_slice", "linalg.transpose", "extract_slice", "linalg.broadcast", "0xFF800000", "math.exp", "i64>",
+        "xi1>", 'dense<"0x', "strides = dense<[2, 2]>", "strides = dense<[3",
+    )  # fmt: skip
+    assert [op for op in ops if not any(op in text for text in texts)] == []
+    assert {len(random_network(seed).outputs) for seed in range(40)} >= {1, 2, 3}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(("groups", "filters"), [(1, 3), (4, 4), (2, 6)])
+def test_weights_are_read_as_the_named_op_stores_them(form: Form, groups: int, filters: int) -> None:
+    if groups == 2 and form.spatial == 1:
+        groups, filters = 1, 5
+    net, two, one = draft_of(form, (2, 4, [6, 5][: form.spatial])), [2] * form.spatial, [1] * form.spatial
+    made = convolution_of(net, net.images[0], filters, two, one, two, groups)
+    image, result = (form.to_first(net.arrays[name]) for name in ("arg0", made.name))
+    taps = [step.value for step in net.steps if not step.read and len(step.value.shape) > 1][-1]
+    bias = [net.arrays[step.value.name] for step in net.steps if not step.read and len(step.value.shape) == 1]
+    per_group = filters // groups, 4 // groups
+    for n, f, *place in np.ndindex(*result.shape):
+        group, own = divmod(f, per_group[0])
+        total = sum(array[f] for array in bias)
+        for c, *tap in np.ndindex(per_group[1], *two):
+            pixel = [at + 2 * step for at, step in zip(place, tap, strict=True)]
+            weight = _weight(form, net.arrays[taps.name], (group, own, c), tap)
+            total += image[(n, group * per_group[1] + c, *pixel)] * weight
+        assert result[(n, f, *place)] == pytest.approx(total, rel=1e-5, abs=1e-5)
+
+
+def _weight(form: Form, taps: Array, at: tuple[int, int, int], tap: list[int]) -> float:
+    """Return a weight of a group's filter for one of the group's channels, by the rank of what is stored."""
+    group, own, channel = at
+    kind = taps.ndim - form.spatial
+    if kind == 1:
+        return float(taps[(group, *tap) if form.first else (*tap, group)])
+    if kind == 2:
+        return float(taps[(own, channel, *tap) if form.first else (*tap, channel, own)])
+    return float(taps[(group, own, channel, *tap) if form.first else (group, own, *tap, channel)])
+
+
+def test_arithmetic_is_that_of_plain_loops() -> None:
+    rng = np.random.default_rng(5)
+    image, taps = rng.normal(size=(2, 4, 9, 8)), rng.normal(size=(2, 3, 2, 2, 3))
+    found = convolution(image, taps, [2, 1], [1, 2])
+    for n, f, y, x in np.ndindex(*found.shape):
+        group, own = divmod(f, 3)
+        terms = [
+            image[n, 2 * group + c, 2 * y + i, x + 2 * j] * taps[group, own, c, i, j] for c, i, j in np.ndindex(2, 2, 3)
+        ]
+        assert found[n, f, y, x] == pytest.approx(sum(terms))
+    largest = pooling(np.maximum, image, [3, 2], [2, 3], [1, 1])
+    for n, c, y, x in np.ndindex(*largest.shape):
+        assert largest[n, c, y, x] == image[n, c, 2 * y : 2 * y + 3, 3 * x : 3 * x + 2].max()
+    spread = dilated(image, [2, 3], [1, 0], [20, 25])
+    assert (spread[:, :, 1:19:2, 0:24:3] == image).all()
+    assert spread.sum() == pytest.approx(image.sum())
+
+
+def test_a_network_is_reduced_to_what_a_finding_needs() -> None:
+    network = next(each for seed in range(50) if "tensor.concat" in (each := random_network(seed)).program.text)
+    small = reduced(network, lambda each: "tensor.concat" in each.program.text, 1000)
+    ops = [line for line in small.program.text.splitlines() if " = " in line]
+    assert len(ops) == 1
+    assert small.program.evaluate()[0].shape == small.outputs[0].shape
+
+
+def test_kinds_of_findings_are_named_by_the_fewest_rewrites() -> None:
+    def judged(*names: str, fate: Fate = Fate.WRONG, detail: str = "") -> PlanJudgement:
+        return PlanJudgement("+".join(names) or "default", names, fate, detail)
+
+    def rejected(size: str) -> PlanJudgement:
+        return judged("b(8x8)", fate=Fate.REJECTED, detail=f"compile_error: '%{size}' of tensor<{size}xf32> is bad")
+
+    found = [
+        NetworkJudgement(0, 9, (judged(fate=Fate.RIGHT), judged("a"), judged("a", "b(7x7)"))),
+        NetworkJudgement(1, 5, (judged(fate=Fate.RIGHT), judged("a"), rejected("12"))),
+        NetworkJudgement(2, 7, (judged(fate=Fate.MISCOMPILED), rejected("7"))),
+    ]
+    lines = summary(found)
+    assert lines[0] == "3 networks, 8 programs"
+    assert [line.split() for line in lines[2:6]] == [
+        ["default", "2", "1", "0", "0", "0"], ["a", "0", "0", "0", "2", "0"],
+        ["a+b", "0", "0", "0", "1", "0"], ["b", "0", "0", "2", "0", "0"],
+    ]  # fmt: skip
+    assert lines[6:] == [
+        "WRONG NUMBERS: a: 2 networks, e.g. [1, 0]",
+        "not compiled: b: compile_error: _ of tensor_ is bad: 2 networks, e.g. [1, 2]",
+        "IREE's own code is wrong: default: 1 networks, e.g. [2]",
+    ]
+
+
+def test_networks_that_were_judged_are_not_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = list[int]()
+
+    class Noting:
+        def judge(self, network: RandomNetwork, seed: int) -> NetworkJudgement:
+            judged.append(seed)
+            return NetworkJudgement(seed, network.size, (PlanJudgement("default", (), Fate.RIGHT),))
+
+    @contextmanager
+    def opened(target: Target) -> Iterator[Noting]:
+        yield Noting()
+
+    monkeypatch.setattr(Laboratory, "open", opened)
+    monkeypatch.setattr(command, "detect_target", lambda *_: FIXED)
+    for networks in (2, 3):
+        file = tmp_path / "found.jsonl"
+        monkeypatch.setattr(sys, "argv", ["fuzz.networks", "--networks", str(networks), "--judgements", str(file)])
+        assert command.main() == 0
+    assert judged == [0, 1, 2]
+    assert [*read_judgements(file)] == [0, 1, 2]
+
+
+@pytest.mark.promise
+def test_wrong_rewrites_are_found_whoever_registers_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register("planted_rewrites:Family", tmp_path, monkeypatch)
+    with Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
+        judged = laboratory.judge(joined_parts(), 0)
+        fates = {each.plan: each.fate for each in judged.plans}
+        assert {name: fate for name, fate in fates.items() if fate is not Fate.RIGHT} == {
+            "wrong_concat": Fate.WRONG, "wrong_slice": Fate.WRONG,
+        }  # fmt: skip
+        assert {"default", "data-tiling", "same_slice"} <= {*fates}
+        command.keep(laboratory, joined_parts(), judged, tmp_path / "found", 30)
+    kept = {path.stem: path.read_text() for path in (tmp_path / "found").iterdir()}
+    assert {*kept} == {"wrong-numbers-wrong_concat", "wrong-numbers-wrong_slice"}
+    assert "tensor.concat" in kept["wrong-numbers-wrong_concat"]
+    assert "extract_slice" not in kept["wrong-numbers-wrong_concat"]
+    assert "tensor.concat" not in kept["wrong-numbers-wrong_slice"]
+
+
+def joined_parts() -> RandomNetwork:
+    """Return a network that splits the channels of an image, squares each part, and joins them."""
+    net = draft_of(Form(), (1, 8, [6, 6]))
+    parts = [net.sliced(net.images[0], [0, first, 0, 0], [1, 4, 6, 6], [1] * 4) for first in (0, 4)]
+    net.images = [net.both(part, part, "mulf", np.multiply) for part in parts]
+    made = concatenated(net, net.images[1])
+    assert made is not None
+    return RandomNetwork(net, (made,)).pruned
+
+
+def draft_of(form: Form, sizes: tuple[int, int, list[int]]) -> Network:
+    """Return a network of an image alone, given its batch, channels and spatial sizes."""
+    net = Network(np.random.default_rng(0), whole=False)
+    net.form = form
+    net.offered(net.argument(form.shape(*sizes), KIND))
+    return net

@@ -1,0 +1,73 @@
+"""Wrong rewrites, and a right one, as another distribution registers them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor
+
+from mlir_sched.compiler.operations import walk
+from mlir_sched.program.rewrites import Rewrites
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, collapse, expand
+from mlir_sched.program.rewrites.offered import RewriteFamily
+from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+
+SLICE = "tensor.extract_slice"
+
+
+@dataclass(frozen=True)
+class WrongConcat(OpRewrite[OpSite]):
+    """Joins images along their rows, in the shape of images that are joined along their channels."""
+
+    name = "wrong_concat"
+
+    def sites(self, program: ir.Module) -> list[OpSite]:
+        return [OpSite(op) for op in walk(program.operation) if op.name == CONCAT]
+
+    def compute(self, site: OpSite, *inputs: Any) -> Any:
+        shape, element = list(inputs[0].type.shape), inputs[0].type.element_type
+        joined = ir.RankedTensorType.get([*shape[:2], len(inputs) * shape[2], shape[3]], element)
+        flat = collapse(tensor.concat(joined, 2, list(inputs)), [[0], [1, 2, 3]])
+        return expand(flat, [[0], [1, 2, 3]], list(site.result.type.shape))
+
+
+@dataclass(frozen=True)
+class WrongSlice(OpRewrite[OpSite]):
+    """Takes the channels from one before the right one on."""
+
+    name = "wrong_slice"
+
+    def sites(self, program: ir.Module) -> list[OpSite]:
+        slices = [OpSite(op) for op in walk(program.operation) if op.name == SLICE]
+        return [site for site in slices if _numbers(site, "offsets")[1] > 0]
+
+    def compute(self, site: OpSite, *inputs: Any) -> Any:
+        batch, channel, *pixels = _numbers(site, "offsets")
+        offsets, sizes, strides = [batch, channel - 1, *pixels], _numbers(site, "sizes"), _numbers(site, "strides")
+        return tensor.extract_slice(site.result.type, inputs[0], [], [], [], offsets, sizes, strides)
+
+
+@dataclass(frozen=True)
+class Repeated(OpRewrite[OpSite]):
+    """Takes the same slices as before."""
+
+    name = "same_slice"
+
+    def sites(self, program: ir.Module) -> list[OpSite]:
+        return WrongSlice().sites(program)
+
+    def compute(self, site: OpSite, *inputs: Any) -> Any:
+        numbers = [_numbers(site, name) for name in ("offsets", "sizes", "strides")]
+        return tensor.extract_slice(site.result.type, inputs[0], [], [], [], *numbers)
+
+
+class Family(RewriteFamily):
+    def rewrites(self, device: str, cores: int) -> Sequence[Rewrites]:
+        return [(WrongConcat(),), (WrongSlice(),), (Repeated(),)]
+
+
+def _numbers(site: OpSite, name: str) -> list[int]:
+    return list(ir.DenseI64ArrayAttr(site.op.attributes[f"static_{name}"]))
