@@ -54,7 +54,7 @@ def test_a_seed_always_gives_the_same_network_and_numpy_agrees_with_itself(seed:
 
 
 def test_seeds_cover_every_kind_of_op_in_every_layout() -> None:
-    texts = [random_network(seed).program.text for seed in range(150)]
+    texts = [random_network(seed).program.text for seed in range(90)]
     ops = (
         "depthwise_conv_2d_nchw", "conv_2d_ngchw_gfchw", "conv_2d_nhwgc_gfhwc", "conv_2d_nchw_fchw", "conv_1d_ncw",
         "conv_1d_nwc", "conv_2d_nhwc", "pooling_nchw_max", "pooling_nchw_sum", "pooling_nhwc_max", "tensor.concat",
@@ -62,7 +62,7 @@ def test_seeds_cover_every_kind_of_op_in_every_layout() -> None:
         "xi1>", 'dense<"0x', "strides = dense<[2, 2]>", "strides = dense<[3",
     )  # fmt: skip
     assert [op for op in ops if not any(op in text for text in texts)] == []
-    assert {len(random_network(seed).outputs) for seed in range(40)} >= {1, 2, 3}
+    assert {len(random_network(seed).outputs) for seed in range(25)} >= {1, 2, 3}
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
@@ -157,7 +157,7 @@ def test_networks_that_were_judged_are_not_judged_again(tmp_path: Path, monkeypa
             return NetworkJudgement(seed, network.size, (PlanJudgement("default", (), Fate.RIGHT),))
 
     @contextmanager
-    def opened(target: Target) -> Iterator[Noting]:
+    def opened(target: Target, *, flags: bool) -> Iterator[Noting]:
         yield Noting()
 
     monkeypatch.setattr(Laboratory, "open", opened)
@@ -173,7 +173,7 @@ def test_networks_that_were_judged_are_not_judged_again(tmp_path: Path, monkeypa
 @pytest.mark.promise
 def test_wrong_rewrites_are_found_whoever_registers_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     register("planted_rewrites:Family", tmp_path, monkeypatch)
-    with Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
+    with Laboratory.open(detect_target("llvm-cpu", 1), flags=True) as laboratory:
         judged = laboratory.judge(joined_parts(), 0)
         fates = {each.plan: each.fate for each in judged.plans}
         assert {name: fate for name, fate in fates.items() if fate is not Fate.RIGHT} == {

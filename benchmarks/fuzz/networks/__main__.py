@@ -36,7 +36,10 @@ def main() -> int:
     judgements: Path = arguments.judgements
     done = read_judgements(judgements)
     seeds = range(arguments.first, arguments.first + arguments.networks)
-    with judgements.open("a") as file, Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
+    with (
+        judgements.open("a") as file,
+        Laboratory.open(detect_target("llvm-cpu", 1), flags=arguments.flags) as laboratory,
+    ):
         for seed in track([seed for seed in seeds if seed not in done], "networks"):
             network = random_network(seed)
             done[seed] = laboratory.judge(network, seed)
@@ -95,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks fuzz.networks", description=__doc__)
     parser.add_argument("--networks", type=int, default=20, help="how many networks")
     parser.add_argument("--first", type=int, default=0, help="the first one's seed")
+    parser.add_argument("--flags", action="store_true", help="judge programs with IREE's own flags, too")
     parser.add_argument(
         "--reductions", type=int, default=60, help="smaller networks tried for a finding of a new kind, at most"
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def convolution(image: Array, taps: Array, strides: Sequence[int], dilations: Se
     groups, filters, channels, *window = taps.shape
     grouped = image.reshape(len(image), groups, channels, *image.shape[2:])
     pieces = _pieces(grouped, window, strides, dilations)
-    sums: Array = reduce(np.add, (np.einsum("ngc...,gfc->ngf...", piece, taps[(..., *tap)]) for tap, piece in pieces))
+    sums: Array = reduce(np.add, (np.einsum("ngc...,gfc->ngf...", piece, taps[_last(tap)]) for tap, piece in pieces))
     return sums.reshape(len(image), groups * filters, *sums.shape[3:])
 
 
@@ -53,7 +54,7 @@ def dilated(image: Array, strides: Sequence[int], low: Sequence[int], sizes: Seq
     """
     made = np.zeros((*image.shape[:2], *sizes))
     pixels = zip(image.shape[2:], strides, low, strict=True)
-    made[(..., *(slice(first, first + (size - 1) * stride + 1, stride) for size, stride, first in pixels))] = image
+    made[_last(slice(first, first + (size - 1) * stride + 1, stride) for size, stride, first in pixels)] = image
     return made
 
 
@@ -66,4 +67,9 @@ def _pieces(
     for tap in product(*map(range, window)):
         along = zip(tap, counts, strides, dilations, strict=True)
         places = (slice(at * apart, at * apart + (count - 1) * step + 1, step) for at, count, step, apart in along)
-        yield tap, image[(..., *places)]
+        yield tap, image[_last(places)]
+
+
+def _last(places: Iterable[int | slice]) -> Any:
+    """Return an index into the last dims of an array."""
+    return (..., *places)

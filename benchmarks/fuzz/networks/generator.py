@@ -38,17 +38,17 @@ Layer: TypeAlias = Callable[[Network, Value], Value | None]
 """Returns an image made from another one; None where the layer does not take that."""
 
 LAYERS: tuple[Layer, ...] = (
-    *[convolved] * 6, *[pixels_read] * 2, *[residual] * 2, *[pooled] * 2, *[combined] * 3, *[concatenated] * 3,
+    *[convolved] * 8, *[pixels_read] * 2, *[residual] * 4, *[pooled] * 2, *[combined] * 3, *[concatenated] * 3,
     *[split] * 2, *[shuffled] * 2, gated, cropped, rearranged, repeated_pixels, gathered_pixels, enlarged_by_taps,
 )  # fmt: skip
 """All layers, the frequent ones more than once."""
-FEWEST, MOST = 2, 7
+FEWEST, MOST = 3, 9
 """Layers of a network, fewest and most: a program is compiled in about a second."""
 MOST_ELEMENTS = 1 << 14
 """Most elements of an image."""
 LARGEST = 1e30
 """Largest number that may be computed: sums in another order do not overflow on their way."""
-FORMS = (Form(), Form(), Form(), Form(), Form(2, first=False), Form(2, first=False), Form(1), Form(1, first=False))
+FORMS = (*[Form()] * 6, *[Form(2, first=False)] * 2, Form(1), Form(1, first=False))
 """The layouts of networks, as often as they have them."""
 
 

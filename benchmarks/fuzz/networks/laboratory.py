@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ _PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
+_PLACE = re.compile(r"^.*?:\d+:\d+: ", re.MULTILINE)
 Rewritten = tuple[Plan, RewriteScript | None]
 """A plan, and the script of its rewrites if it has any."""
 
@@ -62,19 +64,21 @@ class Laboratory:
     Args:
         target: What is compiled for.
         folder: A folder for the programs.
+        flags: Whether programs are compiled with IREE's own flags, too, which compete in a run.
     """
 
-    def __init__(self, target: Target, folder: Path) -> None:
+    def __init__(self, target: Target, folder: Path, *, flags: bool = False) -> None:
         self._target, self._folder = target, folder
+        self._own = [variant.plan for variant in flagged_variants(target)][: None if flags else 1]
         self._workers = WorkerSet(WORKERS)
 
     @staticmethod
     @contextmanager
-    def open(target: Target) -> Iterator[Laboratory]:
-        """Yield a laboratory with a temporary folder, whose workers find this package."""
+    def open(target: Target, *, flags: bool = False) -> Iterator[Laboratory]:
+        """Yield a laboratory with a temporary folder, whose workers find this package; arguments as of the class."""
         paths = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
         with temporary_folder() as folder, patch.dict(os.environ, PYTHONPATH=paths):
-            laboratory = Laboratory(target, Path(folder))
+            laboratory = Laboratory(target, Path(folder), flags=flags)
             try:
                 yield laboratory
             finally:
@@ -86,7 +90,7 @@ class Laboratory:
         Where IREE does not compile its default code, no plan is tried, as in a run.
         """
         case = self._case(network)
-        default, *flagged = [variant.plan for variant in flagged_variants(self._target)]
+        default, *flagged = self._own
         first = self._judged(case, default, None)
         found = [first]
         if first.fate is not Fate.REJECTED:
@@ -111,9 +115,8 @@ class Laboratory:
         Raises:
             MlirSchedError: IREE does not read it.
         """
-        own = [variant.plan for variant in flagged_variants(self._target)]
         offered = [plan for plan, _ in self._offered(self._case(network).path)[0]]
-        return {plan.name: plan for plan in (*own, *offered)}
+        return {plan.name: plan for plan in (*self._own, *offered)}
 
     def _case(self, network: RandomNetwork) -> Case:
         program, path = network.program, self._folder / "network.mlir"
@@ -166,7 +169,7 @@ class Laboratory:
             return made(Fate.REJECTED, f"{_class_of(error)}: {error}")
         if ran.outputs is None:
             ours = ran.failure is FailureClass.SCRIPT_ERROR
-            return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {reason(ran.error)}")
+            return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {_cause(ran.error)}")
         difference = case.expected.difference(ran.outputs)
         if difference:
             return made(Fate.WRONG if plan.steps else Fate.MISCOMPILED, difference)
@@ -203,6 +206,11 @@ def _class_of(error: ChildError) -> FailureClass:
     if isinstance(error, ChildCrashError):
         return FailureClass.COMPILE_CRASH
     return FailureClass.COMPILE_MEMORY if isinstance(error, ChildMemoryError) else FailureClass.COMPILE_TIMEOUT
+
+
+def _cause(diagnostics: str) -> str:
+    """Return what the first error says, without its place in the file."""
+    return reason(_PLACE.sub("", diagnostics))
 
 
 def _last_line(text: str) -> str:

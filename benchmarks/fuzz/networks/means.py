@@ -113,7 +113,7 @@ def _gathered_mean(net: Network, image: Value) -> Value:
     net.line(f"}} -> ({start.type}, {ones.type})")
 
     def compute(x: Array) -> Array:
-        return x.mean((2, 3), keepdims=True)
+        return np.asarray(x.mean((2, 3), keepdims=True))
 
     made = net.made(start.shape, KIND, compute, image, roundings=sqrt(rows * columns) + 2)
     loops = "d0, d1, d2, d3"
