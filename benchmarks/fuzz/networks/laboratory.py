@@ -38,6 +38,8 @@ _PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
+_RAISED = re.compile(r"^[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
+_TRANSFORM = re.compile(r"Diagnostic message at loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\): (.*)")
 _PLACE = re.compile(r"^.*?:\d+:\d+: ", re.MULTILINE)
 Rewritten = tuple[Plan, RewriteScript | None]
 """A plan, and the script of its rewrites if it has any."""
@@ -128,8 +130,8 @@ class Laboratory:
         try:
             plans, raised = self._offered(case.path)
         except MlirSchedError as error:
-            return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, _last_line(str(error)))]
-        errors = [PlanJudgement(name, (name,), Fate.INTERNAL, _last_line(text)) for name, text in raised.items()]
+            return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, _cause(str(error)))]
+        errors = [PlanJudgement(name, (name,), Fate.INTERNAL, _cause(text)) for name, text in raised.items()]
         return [*errors, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
 
     def _offered(self, path: Path) -> tuple[list[Rewritten], Mapping[str, str]]:
@@ -164,7 +166,7 @@ class Laboratory:
         try:
             ran: Ran = self._call(flags, _RUN, str(case.path), script, plan.mark, case.program.arrays)
         except JobError as error:
-            return made(Fate.INTERNAL, _last_line(str(error)))
+            return made(Fate.INTERNAL, _cause(str(error)))
         except ChildError as error:
             return made(Fate.REJECTED, f"{_class_of(error)}: {error}")
         if ran.outputs is None:
@@ -208,10 +210,10 @@ def _class_of(error: ChildError) -> FailureClass:
     return FailureClass.COMPILE_MEMORY if isinstance(error, ChildMemoryError) else FailureClass.COMPILE_TIMEOUT
 
 
-def _cause(diagnostics: str) -> str:
-    """Return what the first error says, without its place in the file."""
-    return reason(_PLACE.sub("", diagnostics))
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1].strip()
+def _cause(text: str) -> str:
+    """Return what diagnostics, or a traceback, name as the cause, without its place in the file."""
+    if found := _TRANSFORM.search(text):
+        text = found[1]
+    elif errors := _RAISED.findall(text):
+        text = errors[-1]
+    return reason(_PLACE.sub("", text))

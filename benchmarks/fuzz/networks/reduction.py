@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -15,56 +15,89 @@ from benchmarks.fuzz.pruning import operations
 def reduced(network: RandomNetwork, still: Callable[[RandomNetwork], bool], tries: int) -> RandomNetwork:
     """Return a smaller network of which something still holds.
 
+    First the values behind the first one that suffices as the result are left out, then those before the last ones that
+    suffice as arguments, both by halving. What is left is tried value by value.
+
     Args:
         network: The network, of which it holds.
         still: Says whether it holds of another one.
         tries: How many networks are tried at most.
     """
-    while tries > 0:
-        for candidate in list(islice(_smaller(network), tries)):
-            tries -= 1
-            if still(candidate):
-                network = candidate
-                break
-        else:
-            return network
+    count = len(network.draft.steps)
+    network = _halved([_ending_with(network, end) for end in range(count)], still) or network
+    count = len(network.draft.steps)
+    network = _halved([_beginning_with(network, count - behind) for behind in range(1, count)], still) or network
+    before = None
+    while before is not network:
+        before = network
+        for value in [step.value for step in reversed(network.draft.steps)]:
+            candidates = list(islice(_without_value(network, value), tries))
+            found = next((number for number, each in enumerate(candidates) if still(each)), None)
+            network, tries = (
+                (network, tries - len(candidates)) if found is None else (candidates[found], tries - found - 1)
+            )
     return network
 
 
-def _smaller(network: RandomNetwork) -> Iterator[RandomNetwork]:
-    """Yield smaller networks, those that lack most first."""
-    outputs, steps = network.outputs, network.draft.steps
-    made = {step.value: step for step in steps}
-    for number in reversed(range(len(outputs) if len(outputs) > 1 else 0)):
-        yield replace(network, outputs=_with(outputs, number)).pruned
-    for value in reversed(made):
-        if value not in outputs:
-            yield _as_argument(network, value)
-    for number, output in enumerate(outputs):
-        for value in made[output].read if output in made else ():
-            if value in made and made[value].read and value not in outputs:
-                yield replace(network, outputs=_with(outputs, number, value)).pruned
-    for step in reversed(steps):
-        for value in step.read:
-            if value.type == step.value.type:
-                yield _without(network, step.value, value)
+def _halved(networks: Sequence[RandomNetwork], still: Callable[[RandomNetwork], bool]) -> RandomNetwork | None:
+    """Return the first of networks that grow of which something holds, if it holds of all behind that one.
+
+    None where it does not hold of the last one.
+    """
+    if not networks or not still(networks[-1]):
+        return None
+    low, high = 0, len(networks) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if still(networks[middle]) else (middle + 1, high)
+    return networks[high]
 
 
-def _with(outputs: tuple[Value, ...], number: int, *values: Value) -> tuple[Value, ...]:
-    """Return outputs with others in the place of one."""
-    return (*outputs[:number], *values, *outputs[number + 1 :])
+def _ending_with(network: RandomNetwork, place: int) -> RandomNetwork:
+    """Return the network whose result is the value of a step."""
+    return replace(network, outputs=(network.draft.steps[place].value,)).pruned
 
 
-def _as_argument(network: RandomNetwork, value: Value) -> RandomNetwork:
+def _beginning_with(network: RandomNetwork, place: int) -> RandomNetwork:
+    """Return the network whose arguments are the values of the steps before a place."""
+    for step in network.draft.steps[:place]:
+        if step.read and step.value not in network.outputs:
+            network = _as_argument(network, step.value, prune=False)
+    return network.pruned
+
+
+def _without_value(network: RandomNetwork, value: Value) -> Iterator[RandomNetwork]:
+    """Yield networks that do not compute a value: as an argument, or with what it is computed from in its place."""
+    step = next((step for step in network.draft.steps if step.value == value), None)
+    if step is None:
+        return
+    if value in network.outputs:
+        place = network.outputs.index(value)
+        before, behind = network.outputs[:place], network.outputs[place + 1 :]
+        if before or behind:
+            yield replace(network, outputs=(*before, *behind)).pruned
+        computed = [each.value for each in network.draft.steps if each.read and each.value not in network.outputs]
+        for read in step.read:
+            if read in computed:
+                yield replace(network, outputs=(*before, read, *behind)).pruned
+    else:
+        yield _as_argument(network, value)
+    for read in step.read:
+        if read.type == value.type:
+            yield _replaced(network, value, read)
+
+
+def _as_argument(network: RandomNetwork, value: Value, *, prune: bool = True) -> RandomNetwork:
     """Return a network that takes a value, as it is computed, as an argument."""
     draft = network.draft
     lines = [line for name, own in operations(draft.lines) if name != value.name for line in own]
     steps = [step for step in draft.steps if step.value != value]
     made = replace(draft, inputs=[*draft.inputs, value], lines=lines, steps=steps)
-    return replace(network, draft=made).pruned
+    found = replace(network, draft=made)
+    return found.pruned if prune else found
 
 
-def _without(network: RandomNetwork, value: Value, other: Value) -> RandomNetwork:
+def _replaced(network: RandomNetwork, value: Value, other: Value) -> RandomNetwork:
     """Return a network in which another value of its type takes a value's place."""
     draft, name = network.draft, re.compile(rf"%{value.name}\b")
     lines = [
