@@ -11,7 +11,7 @@ from benchmarks.fuzz.draft import Array, Value
 from benchmarks.fuzz.networks.arithmetic import convolution, dilated, pooling, results
 from benchmarks.fuzz.networks.network import KIND, Network
 
-CHANNELS = (3, 4, 6, 8, 12, 16, 16, 24, 32, 32, 32, 48, 64)
+CHANNELS = (3, 6, 8, 16, 24, 32, 32, 32, 48, 64)
 """Channels of images: vectors fit, or leave a rest; 32 and more are what Winograd's algorithm is for."""
 
 

@@ -131,7 +131,9 @@ class Laboratory:
             plans, raised = self._offered(case.path)
         except MlirSchedError as error:
             return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, _cause(str(error)))]
-        errors = [PlanJudgement(name, (name,), Fate.INTERNAL, _cause(text)) for name, text in raised.items()]
+        errors = [
+            PlanJudgement(name, tuple(name.split("+")), Fate.INTERNAL, _cause(text)) for name, text in raised.items()
+        ]
         return [*errors, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
 
     def _offered(self, path: Path) -> tuple[list[Rewritten], Mapping[str, str]]:
