@@ -20,6 +20,7 @@ from benchmarks.fuzz.comparison import difference
 from benchmarks.fuzz.draft import Array
 from benchmarks.fuzz.networks import __main__ as command
 from benchmarks.fuzz.networks.arithmetic import convolution, dilated, pooling
+from benchmarks.fuzz.networks.cause import cause
 from benchmarks.fuzz.networks.convolutions import convolution_of
 from benchmarks.fuzz.networks.form import Form
 from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
@@ -146,6 +147,22 @@ def test_kinds_of_findings_are_named_by_the_fewest_rewrites() -> None:
         "not compiled: b: compile_error: _ of tensor_ is bad: 2 networks, e.g. [1, 2]",
         "IREE's own code is wrong: default: 1 networks, e.g. [2]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("/tmp/n.mlir:3:9: 'linalg.add' op is bad\n/tmp/n.mlir:1:1: called from", "'linalg.add' op is bad"),
+        (
+            "the rewrite of the program fails: Failed to apply named transform sequence.\nDiagnostic message at "
+            'loc(callsite("/tmp/n.mlir":6:1 at "/tmp/n.mlir":1:1)): \'tensor.pad\' op is bad\nat loc("-":8:1): failed',
+            "'tensor.pad' op is bad",
+        ),
+        ("Traceback (most recent call last):\n  File\nKeyError: 'x'\n", "KeyError: 'x'"),
+    ],
+)
+def test_a_cause_has_no_place(text: str, named: str) -> None:
+    assert cause(text) == named
 
 
 def test_networks_that_were_judged_are_not_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

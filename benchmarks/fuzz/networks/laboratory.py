@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from unittest.mock import patch
 
 from benchmarks.folders import HERE
 from benchmarks.fuzz.comparison import Expected, expected
+from benchmarks.fuzz.networks.cause import cause
 from benchmarks.fuzz.networks.generator import RandomNetwork
 from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement
 from benchmarks.fuzz.networks.worker import Ran
 from benchmarks.fuzz.programs import RandomProgram
-from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, WorkerLimits
 from mlir_sched.compiler.worker_set import WorkerSet
 from mlir_sched.errors import FailureClass, MlirSchedError
@@ -38,9 +37,6 @@ _PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
-_RAISED = re.compile(r"^[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
-_TRANSFORM = re.compile(r"Diagnostic message at loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\): (.*)")
-_PLACE = re.compile(r"^.*?:\d+:\d+: ", re.MULTILINE)
 Rewritten = tuple[Plan, RewriteScript | None]
 """A plan, and the script of its rewrites if it has any."""
 
@@ -130,9 +126,9 @@ class Laboratory:
         try:
             plans, raised = self._offered(case.path)
         except MlirSchedError as error:
-            return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, _cause(str(error)))]
+            return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, cause(str(error)))]
         errors = [
-            PlanJudgement(name, tuple(name.split("+")), Fate.INTERNAL, _cause(text)) for name, text in raised.items()
+            PlanJudgement(name, tuple(name.split("+")), Fate.INTERNAL, cause(text)) for name, text in raised.items()
         ]
         return [*errors, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
 
@@ -168,12 +164,12 @@ class Laboratory:
         try:
             ran: Ran = self._call(flags, _RUN, str(case.path), script, plan.mark, case.program.arrays)
         except JobError as error:
-            return made(Fate.INTERNAL, _cause(str(error)))
+            return made(Fate.INTERNAL, cause(str(error)))
         except ChildError as error:
             return made(Fate.REJECTED, f"{_class_of(error)}: {error}")
         if ran.outputs is None:
             ours = ran.failure is FailureClass.SCRIPT_ERROR
-            return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {_cause(ran.error)}")
+            return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {cause(ran.error)}")
         difference = case.expected.difference(ran.outputs)
         if difference:
             return made(Fate.WRONG if plan.steps else Fate.MISCOMPILED, difference)
@@ -210,12 +206,3 @@ def _class_of(error: ChildError) -> FailureClass:
     if isinstance(error, ChildCrashError):
         return FailureClass.COMPILE_CRASH
     return FailureClass.COMPILE_MEMORY if isinstance(error, ChildMemoryError) else FailureClass.COMPILE_TIMEOUT
-
-
-def _cause(text: str) -> str:
-    """Return what diagnostics, or a traceback, name as the cause, without its place in the file."""
-    if found := _TRANSFORM.search(text):
-        text = found[1]
-    elif errors := _RAISED.findall(text):
-        text = errors[-1]
-    return reason(_PLACE.sub("", text))
