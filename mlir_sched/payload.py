@@ -146,6 +146,8 @@ class Operand:
 
     def footprint_bytes(self, tile: Sequence[int]) -> int:
         """Return the bytes it touches while each loop ``i`` runs over ``tile[i]`` iterations."""
+        if self.is_projected_permutation:
+            return self.tensor.element_bytes * math.prod([tile[loop] for loop in self.loops])
         return self.tensor.element_bytes * math.prod(self.touched(tile))
 
     @cached_property
@@ -218,6 +220,11 @@ class LinalgOp:
     body: tuple[str, ...]
 
     @cached_property
+    def operands(self) -> tuple[Operand, ...]:
+        """Its inputs, then its outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @cached_property
     def parallel_dims(self) -> tuple[int, ...]:
         """Its parallel loops, ascending."""
         return tuple(i for i, kind in enumerate(self.iterator_types) if kind == "parallel")
@@ -254,9 +261,15 @@ class LinalgOp:
     @cached_property
     def gathers(self) -> bool:
         """Whether it reads elements at computed places, and one loop walks each dimension of all else."""
-        known = all(operand.is_projected_permutation for operand in (*self.inputs, *self.outputs))
+        known = all(operand.is_projected_permutation for operand in self.operands)
         whole = known and len(self.outputs[0].loops) == len(self.extents)
         return whole and "tensor.extract" in self.body and not self.reduction_dims
+
+    @cached_property
+    def takes_f16_maxima(self) -> bool:
+        """Whether it may take maxima of f16 numbers."""
+        f16 = any(operand.tensor.element_type == "f16" for operand in self.operands)
+        return f16 and "arith.maximumf" in self.body
 
     @cached_property
     def has_windows(self) -> bool:
@@ -280,13 +293,18 @@ class LinalgOp:
         last = self.largest_input.indexing_map[-1:]
         return self.reduces and not any(d in self.reduction_dims for expr in last for d in expr.dims)
 
+    def result_like(self, tensor: TensorSpec) -> Operand:
+        """Return its (first) result of a shape and type; its first one if there is none."""
+        first, *others = self.outputs
+        return next((result for result in others if result.tensor == tensor != first.tensor), first)
+
     def operand_of(self, producer: int) -> Operand | None:
         """Return its first operand that op ``producer`` of the dispatch makes, or None."""
         return self._produced.get(producer)
 
     @cached_property
     def _produced(self) -> dict[int | None, Operand]:
-        return {operand.producer: operand for operand in reversed((*self.inputs, *self.outputs))}
+        return {operand.producer: operand for operand in reversed(self.operands)}
 
     @cached_property
     def iterations(self) -> int:
@@ -301,7 +319,7 @@ class LinalgOp:
     @cached_property
     def footprint_bytes(self) -> int:
         """Bytes of its operands that one execution touches."""
-        return sum(operand.footprint_bytes(self.extents) for operand in (*self.inputs, *self.outputs))
+        return sum(operand.footprint_bytes(self.extents) for operand in self.operands)
 
     @cached_property
     def contraction_dims(self) -> ContractionDims:
@@ -359,7 +377,7 @@ class Dispatch:
 
     @cached_property
     def _consumers(self) -> tuple[tuple[LinalgOp, ...], ...]:
-        read = [{operand.producer for operand in (*op.inputs, *op.outputs)} for op in self.ops]
+        read = [{operand.producer for operand in op.operands} for op in self.ops]
         return tuple(
             tuple(op for op, producers in zip(self.ops, read, strict=True) if made.index in producers)
             for made in self.ops
@@ -399,7 +417,7 @@ def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], produce
     operand = consumer.operand_of(producer.index)
     if operand is None:
         return [producer.extents] * len(tiles)
-    made = next((result for result in producer.outputs if result.tensor == operand.tensor), producer.outputs[0])
+    made = producer.result_like(operand.tensor)
     needed_by = []
     for tile in tiles:
         needed, touched = list(producer.extents), operand.touched(tile)

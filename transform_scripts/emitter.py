@@ -38,7 +38,7 @@ class Sampled(int):
 
     def __new__(cls, value: int, decision: Decision, element: int = 0, handle: Handle = None) -> Sampled:
         """Make a sampled number from its value and its decision."""
-        self = super().__new__(cls, value)
+        self = int.__new__(cls, value)
         self.decision, self.element, self.handle = decision, element, handle
         return self
 
@@ -81,7 +81,7 @@ class Emitter:
     def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.tile_using_for``: (tiled op, one loop per non-zero size)."""
         del target
-        return None, (None,) * sum(size != 0 for size in sizes)
+        return None, (None,) * (len(sizes) - sizes.count(0))
 
     def tile_reduction_using_for(
         self, target: Handle, sizes: Sequence[int], results: int
@@ -93,7 +93,7 @@ class Emitter:
     def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.fuse`` (tile, then fuse producers greedily): (tiled op, loops)."""
         del target
-        return None, (None,) * sum(size != 0 for size in sizes)
+        return None, (None,) * (len(sizes) - sizes.count(0))
 
     def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
         """Emit ``structured.fuse_into_containing_op``: (fused op, new loop)."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -63,9 +63,10 @@ class Sketch:
         full = "+".join(part for part in (self.name, name) if part)
         return replace(self, name=full, steps=(*self.steps, step), **changes)  # type: ignore[arg-type]
 
-    def ordered_steps(self) -> list[Step]:
-        """Return the steps in the order to run them: by stage, then as they were added."""
-        return sorted(self.steps, key=lambda step: step.stage)
+    @cached_property
+    def ordered_steps(self) -> tuple[Step, ...]:
+        """The steps in the order to run them: by stage, then as they were added."""
+        return tuple(sorted(self.steps, key=lambda step: step.stage))
 
 
 class TransformModule(ABC):

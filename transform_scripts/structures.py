@@ -29,10 +29,12 @@ class Loop:
 
     def position(self, op: LinalgOp) -> int:
         """Return the position of the loop among the loops of an op that walks it."""
-        for index, position in self.at:
-            if index == op.index:
-                return position
-        raise AssertionError(f"{op.name} does not walk the loop {self.name}")
+        assert op.index in self._positions, f"{op.name} does not walk the loop {self.name}"
+        return self._positions[op.index]
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        return dict(reversed(self.at))  # the first position of an op that walks the loop twice
 
 
 Loops: TypeAlias = tuple[Loop, ...]

@@ -34,7 +34,7 @@ class DesignSpace:
         self.dispatch = dispatch
         self.target = target
         found = space.sketches(dispatch, target)
-        self._origin = {module.name: type(module).__module__ for module in space.modules}
+        self._errors = {one.name: module_errors(one.name, type(one).__module__) for one in space.modules}
         self._sketches: dict[str, Sketch] = {sketch.name: sketch for sketch in found}
         self._rows: dict[str, np.ndarray] = {}
         self._repairs: dict[str, Trace | IllegalTraceError] = {}
@@ -46,7 +46,7 @@ class DesignSpace:
 
     def modules_of(self, sketch: str) -> tuple[str, ...]:
         """Return the names of the modules whose steps make up a sketch, in the order in which the steps run."""
-        return tuple(dict.fromkeys(step.module for step in self._sketches[sketch].ordered_steps()))
+        return tuple(dict.fromkeys(step.module for step in self._sketches[sketch].ordered_steps))
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
         """Draw a legal trace of the named sketch, by default of one drawn uniformly.
@@ -181,8 +181,8 @@ class DesignSpace:
         if sketch is None:
             raise IllegalTraceError(f"the space has no sketch {name!r}; it has {', '.join(self._sketches) or 'none'}")
         schedule = Schedule(self.dispatch, self.target, recorder, emitter, sketch.passes)
-        for step in sketch.ordered_steps():
-            with module_errors(step.module, self._origin[step.module]):
+        for step in sketch.ordered_steps:
+            with self._errors[step.module]:
                 step.run(schedule)
         return recorder.finish(name), schedule
 

@@ -5,6 +5,7 @@ footprints and reuse per tiling level, vector and register use. As in TVM, count
 """
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -50,7 +51,7 @@ def featurise(schedule: Schedule, sketch: str) -> np.ndarray:
         values.extend(level)
     values.extend([0.0] * (PER_LEVEL * (LEVELS - len(kept))))
     values.extend(_log(schedule.notes.get(name, 0.0)) for name in NOTES)
-    values.extend(float(sketch.startswith(kind)) for kind in KINDS)
+    values.extend(_kinds(sketch))
     return np.asarray(values, dtype=np.float32)
 
 
@@ -72,8 +73,7 @@ def loop_graph(schedule: Schedule) -> LoopGraph:
         nodes += [[*level, share, *(float(op.kind is kind) for kind in OpKind)] for level in levels]
         edges += pairwise(range(first, len(nodes)))
         innermost[op.index] = len(nodes) - 1
-        read = (*op.inputs, *op.outputs)
-        producers = [operand.producer for operand in read if operand.producer in innermost]
+        producers = [operand.producer for operand in op.operands if operand.producer in innermost]
         edges += [(innermost[producer], innermost[op.index]) for producer in producers if producer is not None]
     return LoopGraph(np.array(nodes, dtype=np.float32), np.array(edges, dtype=np.int64).reshape(-1, 2))
 
@@ -115,14 +115,13 @@ def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:
     for outer, inner in pairwise(tiles):
         if outer == inner:
             continue  # a loop of one iteration
-        trips = math.prod(-(-o // i) for o, i in zip(outer, inner, strict=True))
-        reduction_trips = math.prod(-(-outer[d] // inner[d]) for d in op.reduction_dims)
-        footprints = [operand.footprint_bytes(inner) for operand in (*op.inputs, *op.outputs)]
+        trips = [-(-o // i) for o, i in zip(outer, inner, strict=True)]
+        footprints = [operand.footprint_bytes(inner) for operand in op.operands]
         footprint = sum(footprints)
         rows.append(
             [
-                _log(trips),
-                _log(reduction_trips),
+                _log(math.prod(trips)),
+                _log(math.prod([trips[d] for d in op.reduction_dims])),
                 _log(footprint),
                 _log(math.prod(inner) / max(1, footprint)),
                 footprint / max(1, target.l1_bytes) if footprint < 8 * max(1, target.l1_bytes) else 8.0,
@@ -138,6 +137,11 @@ def _workgroups(nest: TiledOp) -> int:
     if first is None or first.kind != "workgroup":
         return 1
     return math.prod(-(-e // t) for e, t in zip(nest.op.extents, first.tile, strict=True))
+
+
+@lru_cache(maxsize=1024)
+def _kinds(sketch: str) -> tuple[float, ...]:
+    return tuple(float(sketch.startswith(kind)) for kind in KINDS)
 
 
 def _log(number: float) -> float:

@@ -188,7 +188,7 @@ def test_steps_run_by_stage_whatever_the_order_they_were_added_in() -> None:
     sketch = Sketch()
     for stage, label in ((Stage.LOWER, "lower"), (Stage.TILE, "a"), (Stage.DISTRIBUTE, "spread"), (Stage.TILE, "b")):
         sketch = sketch.extended(label, Step(stage, label, lambda s, label=label: ran.append(label)))  # type: ignore[misc]
-    assert [step.module for step in sketch.ordered_steps()] == ["spread", "a", "b", "lower"]
+    assert [step.module for step in sketch.ordered_steps] == ["spread", "a", "b", "lower"]
     assert sketch.name == "lower+a+spread+b"
 
 

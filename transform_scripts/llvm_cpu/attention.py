@@ -16,7 +16,6 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.extents import vector_elements
-from mlir_sched.transform_scripts.llvm_cpu.lowering import takes_f16_maxima
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Attention, Loop, Loops, reduction_loops
@@ -58,7 +57,7 @@ class AttentionTiling(ScheduleModule):
         _tile_softmax(s, found)
         _tile_values(s, found)
         s.vectorize(found.score, found.scores, then=patterns.CONTRACT)  # in front of patterns that take sums apart
-        across = () if takes_f16_maxima(found.largest) else patterns.ACROSS_LANES
+        across = () if found.largest.takes_f16_maxima else patterns.ACROSS_LANES
         s.vectorize(found.largest, found.weights, then=across)
         s.vectorize(found.values, found.root, *found.fills, then=patterns.CONTRACT)
 

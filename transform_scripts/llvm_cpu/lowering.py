@@ -51,15 +51,9 @@ class Lowering(LoweringModule):
 
 def passes_before_vectors(dispatch: Dispatch) -> tuple[str, ...]:
     """Return the passes that have to run before ops of a dispatch become vectors."""
-    return (WIDENING,) if any(map(takes_f16_maxima, dispatch.ops)) else ()
-
-
-def takes_f16_maxima(op: LinalgOp) -> bool:
-    """Say whether an op may take maxima of f16 numbers."""
-    f16 = any(operand.tensor.element_type == "f16" for operand in (*op.inputs, *op.outputs))
-    return f16 and "arith.maximumf" in op.body
+    return (WIDENING,) if any(op.takes_f16_maxima for op in dispatch.ops) else ()
 
 
 def require_lanes(s: Schedule, op: LinalgOp, lanes: int) -> None:
     """Refuse a reduction by maxima of f16 numbers in one lane, whose combination would be no reduction any more."""
-    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")
+    s.require(lanes > 1 or not op.takes_f16_maxima, "maxima of f16 numbers without lanes become no vectors")

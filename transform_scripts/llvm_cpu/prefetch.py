@@ -75,9 +75,9 @@ def next_panel(s: Schedule, mm: Contraction) -> Prefetch | None:
     row, column, reduction = (mm.position(loop) for loop in (mm.rows, mm.columns, mm.reduction))
     index = next((i for i, operand in enumerate(mm.op.inputs) if column in operand.dims), 0)
     columns, rows = mm.op.inputs[index], mm.op.inputs[1 - index]
-    tile = tuple(map(int, s.tile_of(mm.op)))
     if not _is_read_as_it_lies(mm, rows, reduction) or not _is_read_as_it_lies(mm, columns, column):
         return None
+    tile = tuple(map(int, s.tile_of(mm.op)))
     if _shape(rows, tile) in (_shape(columns, tile), _shape(mm.op.outputs[0], tile)):
         return None  # the rows' reads could not be told from others
     uneven = any(mm.op.extents[loop] % tile[loop] for loop in (column, reduction))

@@ -15,13 +15,14 @@ are of a softmax of 256x256 on Zen 4, IREE 3.13.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from mlir_sched.payload import LinalgOp, OpKind
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import ReductionModule
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
-from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes, takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Reduction, contiguous_loop, parallel_loops, reduction_loops
 from mlir_sched.transform_scripts.tracking.nest import points
@@ -96,10 +97,10 @@ class Rows:
         """Whether the vectors of any reduction lie across the rows."""
         return self.found.in_strides
 
-    @property
+    @cached_property
     def takes_f16_maxima(self) -> bool:
         """Whether any op takes maxima of f16 numbers."""
-        return any(map(takes_f16_maxima, self.computed))
+        return any(op.takes_f16_maxima for op in self.computed)
 
     @property
     def at_once(self) -> bool:
@@ -199,7 +200,7 @@ def _keep_lanes(
     """
     loops = reduction_loops(op)
     innermost = loops[-1]
-    if rows.folds and takes_f16_maxima(op):
+    if rows.folds and op.takes_f16_maxima:
         s.tile(op, dict.fromkeys(loops, 1))
         return False
     sizes = {loop: loop.extent if whole else 1 for loop in loops}

@@ -15,7 +15,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes, takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
@@ -46,7 +46,7 @@ class SeveralResultsTiling(ScheduleModule):
         """
         del target
         without_lanes = (other for other in dispatch.ops if other.reduces and not _keeps_lanes(other))
-        return None if any(map(takes_f16_maxima, without_lanes)) else matchers.several_results(op, dispatch)
+        return None if any(op.takes_f16_maxima for op in without_lanes) else matchers.several_results(op, dispatch)
 
     def parallel(self, found: SeveralResults, dispatch: Dispatch) -> Loops:
         """Return the loops that divide every stored result."""
@@ -61,7 +61,7 @@ class SeveralResultsTiling(ScheduleModule):
             is_uneven(s.extent(loop), s.lanes(op)) for op in computed if (loop := _vector_loop(op)) is not None
         )
         tail = s.sample_tail((PEEL,) if uneven else ())
-        at_once = tail == PEEL or any(map(takes_f16_maxima, computed))
+        at_once = tail == PEEL or any(op.takes_f16_maxima for op in computed)
         s.tile(found.root, {}, fuse=True)
         for op in computed:
             if _keeps_lanes(op):

@@ -28,6 +28,7 @@ class FoundByName:
         self.marked = False
         self._dispatch = dispatch
         self._emit = emitter
+        self._all_fills = [op.index for op in dispatch.fills]
         self._fills: set[int] = set()  # those whose handles have ended
 
     def __contains__(self, index: int) -> bool:
@@ -37,7 +38,7 @@ class FoundByName:
     def end(self) -> None:
         """Note that the handles of all ops end."""
         self.ended = True
-        self._fills = {op.index for op in self._dispatch.fills}
+        self._fills = set(self._all_fills)
 
     def clear(self) -> None:
         """Note that ops whose handles have ended are not to be found any more."""

@@ -74,8 +74,7 @@ class Handles:
     def settle(self) -> None:
         """Clean up untidy code, and match the ops whose handles ended by name; fills are matched at their next use."""
         self._ops.tidy()
-        ops = self._ops.unfinished
-        if self._by_name.ended and ops and not self._ops.rule:
+        if self._by_name.ended and (ops := self._ops.unfinished) and not self._ops.rule:
             (handles,) = self._by_name.match(ops)
             for op, handle in zip(ops, handles, strict=True):
                 self.hold(op, handle)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.structures import Loop
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """One tiling level of a loop nest: what runs it, and the tile that one of its iterations covers."""
 
     kind: str
     tile: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class TiledOp:
+class TiledOp(NamedTuple):
     """A payload op as it stands at this point of the schedule.
 
     Attributes:
