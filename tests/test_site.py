@@ -7,6 +7,7 @@ import re
 import pytest
 from folders import ROOT
 
+from benchmarks.pages.makers import readme
 from benchmarks.pages.site import PAGES, with_links_of_the_site
 
 
@@ -32,3 +33,17 @@ def test_every_document_has_a_place_on_the_site_and_every_place_a_document() -> 
 )
 def test_a_link_leads_to_a_page_or_is_text(source: str, page: str, link: str, shown: str) -> None:
     assert with_links_of_the_site(f"See {link}, please.", source, page) == f"See {shown}, please."
+
+
+def test_the_limits_that_the_readme_names_are_on_the_site() -> None:
+    limits = (ROOT / "README.md").read_text().split("\n## Limits\n")[1].split("\n## ")[0]
+    shown = (ROOT / "docs" / "index.md").read_text().split("\n## Limits\n")[1].split("\n## ")[0]
+    words = [re.sub(r"\]\(.*?\)", "]", text).split("\n- ")[1:] for text in (limits, shown.split("\n\n<!-- end")[0])]
+    assert len(words[0]) > 3
+    assert [text.strip() for text in words[0]] == [text.strip() for text in words[1]]
+
+
+def test_a_section_that_the_readme_has_not_is_refused() -> None:
+    assert readme("Limits").startswith("- ")
+    with pytest.raises(KeyError):
+        readme("Praise")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from benchmarks.__main__ import PROGRAMS, what_it_does
@@ -9,7 +10,10 @@ from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import MachineResults
 from benchmarks.pages import reference
 from benchmarks.pages.made import Makers
+from benchmarks.pages.site import PAGES, with_links_of_the_site
+from benchmarks.pages.summary_fields import summary
 from benchmarks.pages.tables import conclusions, result_table
+from benchmarks.peers.client import ROOT
 
 
 def makers_of(results: Mapping[str, MachineResults]) -> Makers:
@@ -18,6 +22,7 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
         "results": lambda argument: excerpt(results, argument),
         "conclusions": lambda argument: conclusions_of(results, argument),
         "benchmarks": lambda _: benchmarks(),
+        "readme": readme,
         "options": reference.options,
         "failures": lambda _: reference.failures(),
         "sampling": lambda _: reference.sampling(),
@@ -25,6 +30,7 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
         "modules": reference.modules,
         "distributions": lambda _: reference.distributions(),
         "store_tables": lambda _: reference.store_tables(),
+        "summary": lambda _: summary(),
         "api": lambda _: reference.api(),
         "packages": lambda _: reference.packages(),
     }
@@ -60,3 +66,13 @@ def benchmarks() -> str:
         [f"`python -m benchmarks {name}`", what_it_does(module).replace("``", "`")] for name, module in PROGRAMS.items()
     ]
     return markdown_table(["command", "what it does"], rows)
+
+
+def readme(section: str) -> str:
+    """Return what README.md says in one of its sections, as the page of the documentation that stands for README.md.
+
+    Raises:
+        KeyError: README.md has no such section.
+    """
+    sections = dict(re.findall(r"^## (.+)\n\n((?:(?!## ).*\n)*)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    return with_links_of_the_site(sections[section].rstrip(), "README.md", PAGES["README.md"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -13,7 +12,8 @@ import typer
 from sqlalchemy import Column, Table, UniqueConstraint
 
 import mlir_sched
-from benchmarks.figures.markdown import markdown_table
+from benchmarks.figures.markdown import in_a_cell, markdown_table
+from benchmarks.pages.docstrings import first_paragraph, first_paragraph_of
 from benchmarks.peers.client import ROOT
 from mlir_sched.cli.app import app
 from mlir_sched.database.schema import METADATA
@@ -32,7 +32,7 @@ def options(command: str) -> str:
         KeyError: There is no such command.
     """
     parameters: list[Any] = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
-    rows = [[_written(one), _default(one), _in_a_cell(one.help or "")] for one in parameters]
+    rows = [[_written(one), _default(one), in_a_cell(one.help or "")] for one in parameters]
     return markdown_table(["option", "default", "meaning"], rows)
 
 
@@ -44,12 +44,12 @@ def _written(parameter: Any) -> str:
     names = [*sorted(parameter.opts, key=len), *parameter.secondary_opts]
     if not parameter.is_flag:
         names[-1] += f" {value}"
-    return _in_a_cell(", ".join(f"`{name}`" for name in names))
+    return in_a_cell(", ".join(f"`{name}`" for name in names))
 
 
 def _default(parameter: Any) -> str:
     if isinstance(parameter.show_default, str):
-        return _in_a_cell(parameter.show_default)
+        return in_a_cell(parameter.show_default)
     if parameter.required:
         return "needed"
     if parameter.default is None or getattr(parameter, "is_flag", False):
@@ -96,7 +96,7 @@ def verbs(topics: str) -> str:
 
 
 def _methods(names: Iterable[str]) -> str:
-    rows = [[f"`{_call(name)}`", _in_a_cell(_first_sentence(getattr(Schedule, name)))] for name in names]
+    rows = [[f"`{_call(name)}`", in_a_cell(first_paragraph_of(getattr(Schedule, name)))] for name in names]
     return markdown_table(["method", "what it does"], rows)
 
 
@@ -119,13 +119,13 @@ def modules(target: str) -> str:
         target: The target's name.
     """
     found = import_module(f"mlir_sched.transform_scripts.{target.replace('-', '_')}").default_modules()
-    rows = [[f"`{one.name}`", one.stage.name, _in_a_cell(_first_sentence(type(one)))] for one in found]
+    rows = [[f"`{one.name}`", one.stage.name, in_a_cell(first_paragraph_of(type(one)))] for one in found]
     return markdown_table(["module", "stage", "what it is"], rows)
 
 
 def distributions() -> str:
     """Return the table of the distributions that decisions are drawn from."""
-    rows = [[f"`{one.kind}`", f"`{one.__name__}`", _in_a_cell(_first_sentence(one))] for one in _kinds(Distribution)]  # type: ignore[type-abstract]
+    rows = [[f"`{one.kind}`", f"`{one.__name__}`", in_a_cell(first_paragraph_of(one))] for one in _kinds(Distribution)]  # type: ignore[type-abstract]
     return markdown_table(["kind", "class", "values"], rows)
 
 
@@ -174,7 +174,7 @@ def packages() -> str:
     """Return the table of layers, the lowest first: the packages of ``mlir_sched`` with what they say of themselves."""
     rows = []
     for number, names in enumerate(_layers()):
-        rows += [[str(number), f"`{name.replace('.', '/')}`", _in_a_cell(_says(name))] for name in names]
+        rows += [[str(number), f"`{name.replace('.', '/')}`", in_a_cell(_says(name))] for name in names]
     return markdown_table(["layer", "package", "what it is"], rows)
 
 
@@ -196,19 +196,4 @@ def _says(package: str) -> str:
     """Return the first sentence of a package's or a file's docstring."""
     path = ROOT / "mlir_sched" / package.replace(".", "/")
     text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
-    return _first(ast.get_docstring(ast.parse(text)) or "")
-
-
-def _first_sentence(of: Any) -> str:
-    return _first(inspect.getdoc(of) or "")
-
-
-def _first(text: str) -> str:
-    """Return the first paragraph of a docstring, on one line, without the marks of Sphinx."""
-    paragraph = " ".join(text.split("\n\n")[0].split())
-    return re.sub(r":\w+:`[~.]?([^`]*)`", r"`\1`", paragraph).replace("``", "`")
-
-
-def _in_a_cell(text: str) -> str:
-    """Return text for a cell of a table: a bar would end the cell."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return first_paragraph(ast.get_docstring(ast.parse(text)) or "")

@@ -19,10 +19,15 @@ from mlir_sched.tuned_folder.folder import TunedFolder
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.names import REPORT
-from mlir_sched.tuned_folder.result import SUMMARY_VERSION
+from mlir_sched.tuned_folder.result import SUMMARY_VERSION, DispatchResult, ProgramResult, TuneResult
 
 _KEPT = ("model", "target", "threads", "parameters")
-"""The fields of a summary that a replay does not change."""
+REPLAYED: Mapping[type, tuple[str, ...]] = {
+    TuneResult: ("summary_version", *_KEPT, "emission", "flags", "versions", "program", "dispatches"),
+    ProgramResult: ("device", "gained", "untuned", "tuned", "verdict", "decisions"),
+    DispatchResult: ("name", "symbol", "decisions", "tuned"),
+}
+"""What of a summary a replayed folder has, in this order; the fields that the replay does not change may be missing."""
 
 
 def write_replayed(
@@ -49,20 +54,22 @@ def write_replayed(
     """
     own, before = EmittedFiles(library, folder.flags), folder.summary.get("program", {})
     decisions = {decision.name: decision.value for decision in (program_decisions(library) if library else ())}
-    summary: dict[str, Any] = {
-        "summary_version": SUMMARY_VERSION,
+    summary = _fields(
+        TuneResult,
+        summary_version=SUMMARY_VERSION,
         **{name: folder.summary[name] for name in _KEPT if name in folder.summary},
-        "emission": own.emission,
-        "flags": own.flags,
-        "versions": {"mlir-sched": __version__, "iree-compiler": target.compiler},
-        "program": {
+        emission=own.emission,
+        flags=own.flags,
+        versions={"mlir-sched": __version__, "iree-compiler": target.compiler},
+        program=_fields(
+            ProgramResult,
             **{name: before[name] for name in ("device", "gained", "repair") if name in before},
             **{name: asdict(timing) for name, timing in program.items()},
-            "verdict": Verdict.RIGHT,
-            "decisions": decisions or before.get("decisions", {}),
-        },
-        "dispatches": _dispatches(library, scripts),
-    }
+            verdict=Verdict.RIGHT,
+            decisions=decisions or before.get("decisions", {}),
+        ),
+        dispatches=_dispatches(library, scripts),
+    )
     with open_folder(path, claim) as place:
         install(place, claim, own, json.dumps(summary, indent=2) + "\n")
 
@@ -87,11 +94,17 @@ def _dispatches(library: str, scripts: Mapping[str, Timing]) -> list[dict[str, A
         return []
     traces, provenance = parse_each_trace(library), provenance_of(library)
     return [
-        {
-            "name": provenance[symbol].get("dispatch", ""),
-            "symbol": symbol,
-            "decisions": found.values if isinstance(found, Trace) else {},
-            "tuned": asdict(scripts[symbol]) if symbol in scripts else None,
-        }
+        _fields(
+            DispatchResult,
+            name=provenance[symbol].get("dispatch", ""),
+            symbol=symbol,
+            decisions=found.values if isinstance(found, Trace) else {},
+            tuned=asdict(scripts[symbol]) if symbol in scripts else None,
+        )
         for symbol, found in traces.items()
     ]
+
+
+def _fields(of: type, **known: Any) -> dict[str, Any]:
+    """Return the fields of a part of the summary that are known, in their order."""
+    return {name: known[name] for name in REPLAYED[of] if name in known}

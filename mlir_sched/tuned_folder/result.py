@@ -11,6 +11,7 @@ from mlir_sched.text import decisions
 from mlir_sched.tuned_folder.decision_worth import Ablation
 
 SUMMARY_VERSION = 1
+"""The form of ``summary.json``; a change that readers have to know of raises it."""
 
 
 def failures_together(failures: Iterable[Mapping[str, int] | None]) -> dict[str, int]:
@@ -41,9 +42,9 @@ class DispatchResult:
         tuned: Timing of its final script, with the ratio to the untuned code; None when no script is used.
         symbol: Name of its sequence in the library, empty when no script is used.
         sketch: Name of the sketch of its script, empty when no script is used.
-        decisions: The decisions of its script by name.
+        decisions: The decisions of its script by name; None when no script is used.
         trials: Candidates tried.
-        failures: How many failed, by class.
+        failures: How many failed, by class; None when the dispatch was not searched.
         note: Why the dispatch stays untuned; empty when it is tuned.
         ablation: What the decisions of its script are worth; None when no script is used.
     """
@@ -177,6 +178,7 @@ class TuneResult:
     """The result of ``tune``.
 
     Attributes:
+        summary_version: The form of this document.
         model: Path of the model.
         target: Backend; with the device where none of this machine was used.
         threads: Threads it was tuned for.
@@ -200,8 +202,9 @@ class TuneResult:
         parameters: Files with the model's weights, as ``scope=path``.
         tunable_share: Part of the untuned program's time in dispatches that transform modules schedule, 0 to 1; None
             when IREE recorded no profile.
-        widest_variant: Name of the tuned variant with the largest part of its time in such dispatches, without scripts.
-        widest_share: That part.
+        widest_variant: Name of the tuned variant with the largest part of its time in dispatches that transform modules
+            schedule, without scripts.
+        widest_share: That part, 0 to 1; None when IREE recorded no profile of any variant that was tuned.
         model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
             None when there was no such round.
         versions: Versions of everything that decides the result.
@@ -215,6 +218,7 @@ class TuneResult:
         measured: Whether programs were run. If not, all times are estimates of a model, and no numbers were checked.
     """
 
+    summary_version: int = field(default=SUMMARY_VERSION, init=False)
     model: str
     target: str
     threads: int
@@ -281,9 +285,17 @@ class TuneResult:
         return failures_together(dispatch.failures for dispatch in self.dispatches)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON data (``summary.json``)."""
-        data = {"summary_version": SUMMARY_VERSION, **asdict(self)}
-        data["program"]["gained"] = self.program.gained
+        """Return the result as JSON data (``summary.json``): all fields, and the properties in :data:`SUMMARISED`."""
+        data = asdict(self)
+        data["program"] |= _summarised(self.program)
         for entry, dispatch in zip(data["dispatches"], self.dispatches, strict=True):
-            entry["speedup"] = dispatch.speedup
+            entry |= _summarised(dispatch)
         return data
+
+
+SUMMARISED: Mapping[type, tuple[str, ...]] = {ProgramResult: ("gained",), DispatchResult: ("speedup",)}
+"""The properties that ``summary.json`` has behind the fields of a class."""
+
+
+def _summarised(result: ProgramResult | DispatchResult) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in SUMMARISED[type(result)]}

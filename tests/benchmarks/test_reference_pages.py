@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
+from typing import Any
 
 import pytest
 from folders import ROOT
+from made_result import RESULT
 from test_layers import LAYERS
 
 from benchmarks.pages import reference
+from benchmarks.pages.docstrings import attributes_of
+from benchmarks.pages.summary_fields import json_type, summary
 from mlir_sched.database.schema import METADATA
 from mlir_sched.errors import FailureClass
-from mlir_sched.sampling import Distribution, PerfectTile
+from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.sampling import Distribution, PerfectTile, Value
 from mlir_sched.transform_scripts.schedule import Schedule
 
 
@@ -41,6 +49,11 @@ def test_every_other_method_of_a_schedule_is_on_the_page_of_verbs() -> None:
     assert sorted(shown) == sorted(name for name in methods if not name.startswith("sample_"))
 
 
+def parts_of(page: str) -> dict[str, str]:
+    """Return the text below each heading of a part, by the heading."""
+    return dict(re.findall(r"^### (\w+)\n\n((?:.|\n)*?)(?=\n### |\Z)", page, re.MULTILINE))
+
+
 @pytest.mark.parametrize("target", ["llvm-cpu", "vulkan", "cuda"])
 def test_every_module_of_a_default_space_is_there_with_its_stage(target: str) -> None:
     found = import_module(f"mlir_sched.transform_scripts.{target.replace('-', '_')}").default_modules()
@@ -56,10 +69,61 @@ def test_every_distribution_is_there_with_what_its_values_are() -> None:
 
 
 def test_every_column_of_the_store_is_there() -> None:
-    parts = dict(re.findall(r"^### (\w+)\n\n((?:.|\n)*?)(?=\n### |\Z)", reference.store_tables(), re.MULTILINE))
+    parts = parts_of(reference.store_tables())
     assert parts.keys() == METADATA.tables.keys()
     for name, table in METADATA.tables.items():
         assert names_in(parts[name]) == [column.name for column in table.columns]
+
+
+def written(made: Any, data: Any) -> Iterator[tuple[str, list[str]]]:
+    """Yield the class of every part of a result, with the names of what its JSON data has."""
+    if is_dataclass(made):
+        yield type(made).__name__, [*data]
+        for field in fields(made):
+            yield from written(getattr(made, field.name), data[field.name])
+    if isinstance(made, tuple):
+        for one, of_one in zip(made, data, strict=True):
+            yield from written(one, of_one)
+
+
+def test_every_field_of_a_summary_is_there_in_the_order_of_the_file() -> None:
+    shown = {name: names_in(part) for name, part in parts_of(summary()).items()}
+    parts = list(written(RESULT, json.loads(json.dumps(RESULT.to_json()))))
+    assert [names for _, names in parts] == [shown[name] for name, _ in parts]
+    assert {name for name, _ in parts} == shown.keys()
+
+
+def test_a_field_of_a_summary_has_its_type_and_its_meaning_and_is_marked_if_a_replay_writes_it() -> None:
+    parts = parts_of(summary())
+    assert "| `gained` | boolean | yes | Whether the emitted program is faster" in parts["ProgramResult"]
+    assert "| `tuned` | [Timing](#timing) or null | yes | Timing of its final script" in parts["DispatchResult"]
+    assert (
+        "| `share` | number or null |  | Part of the untuned program's time that its calls" in parts["DispatchResult"]
+    )
+    assert "| `samples` | integer | Number of samples kept; 0 for" in parts["Timing"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (tuple[str, ...], "list of strings"),
+        (Mapping[str, Value | None], "object of value or null"),
+        (Mapping[str, Mapping[str, float]] | None, "object of objects of numbers or null"),
+        (tuple[Timing, ...], "list of [Timing](#timing)"),
+        (Verdict, "`right`, `wrong` or `not_checked`"),
+    ],
+)
+def test_a_type_is_shown_as_its_json(kind: Any, shown: str) -> None:
+    assert json_type(kind) == shown
+    with pytest.raises(KeyError):
+        json_type(complex)
+
+
+def test_an_attribute_has_the_text_of_its_docstring_on_one_line() -> None:
+    found = attributes_of(Timing)
+    assert found["low_s"] == found["high_s"] == "95 % confidence interval of the median, seconds."
+    assert found["ratio_low"].endswith("when the interval is narrow or after few pairs, covers less.")
+    assert [*found] == [field.name for field in fields(Timing)]
 
 
 def test_every_package_is_there_and_says_what_it_is() -> None:

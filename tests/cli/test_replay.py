@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from command_line import MODEL, Cli, Ended
 
+from mlir_sched.replaying.replayed_folder import REPLAYED
+from mlir_sched.tuned_folder.result import ProgramResult, TuneResult
+
 
 def replayed(cli: Cli, folder: Path) -> tuple[int, dict[str, Any]]:
     """Replay a folder and return the exit code and the document."""
@@ -66,6 +69,8 @@ def test_a_replayed_folder_states_what_was_measured_here(cli: Cli, copied: Path)
     assert ended.code == 1
     assert "tuned/flags.txt is for the processor x86-64-v2, not " in ended.out
     assert "wrote here" in ended.out
+    summary = json.loads((cli.folder / "here" / "summary.json").read_text())
+    assert [[*summary], [*summary["program"]]] == [[*REPLAYED[TuneResult]], [*REPLAYED[ProgramResult]]]
     assert cli("compile", "model.mlir", "--tuned", "here", "--strict").code == 0
     assert cli("compile", "model.mlir", "--tuned", "tuned", "--strict").code == 1
 
