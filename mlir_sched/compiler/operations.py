@@ -8,6 +8,16 @@ from iree.compiler import ir
 _DISPATCH_CONFIG = "iree_codegen.dispatch_config"
 
 
+def captured(op: Any) -> list[Any]:
+    """Return the values from outside that the bodies of an op use, such as constants of the function."""
+    inner = list(walk(op))
+    blocks = [block for each in (op, *inner) for region in each.regions for block in region]
+    own = {argument for block in blocks for argument in block.arguments} | {
+        value for each in inner for value in each.results
+    }
+    return [value for each in inner for value in each.operands if value not in own]
+
+
 def dispatch_configs(function: Any) -> list[Any]:
     """Return the operations beside a dispatch's function that hold the number of workgroups."""
     beside = (op.operation for op in function.parent.regions[0].blocks[0])

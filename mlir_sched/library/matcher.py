@@ -19,7 +19,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import structured
 
-from mlir_sched.compiler.operations import first_function, named_attributes, producer
+from mlir_sched.compiler.operations import captured, first_function, named_attributes, producer
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.transform_scripts.script.building import append_dag
@@ -89,7 +89,7 @@ class _Matcher:
             return
         self._matched.add(op)
         needed = _needed_by(op)
-        if not any(_captures(other) for other in needed):
+        if not any(captured(other) for other in needed):
             _emit_dag(handle, needed)
             return
         _require_count(_find_like(op, handle), 1)
@@ -192,27 +192,10 @@ def _emit_dag(handle: Any, needed: Sequence[Any]) -> None:
         transform.YieldOp()
 
 
-def _captures(op: Any) -> bool:
-    """Say whether the body of an op uses a value from outside of it."""
-    inside: set[Any] = set()
-    return any(value not in inside for value in _used_inside(op, inside))
-
-
-def _used_inside(op: Any, inside: set[Any]) -> Iterator[Any]:
-    for region in op.regions:
-        for block in region:
-            inside |= set(block.arguments)
-            for inner in block:
-                yield from inner.operation.operands
-                inside |= set(inner.operation.results)
-                yield from _used_inside(inner.operation, inside)
-
-
 def _used(op: Any) -> Iterator[Any]:
     """Yield the values from outside that an op and the ops inside it use."""
     yield from op.operands
-    inside: set[Any] = set()
-    yield from [value for value in _used_inside(op, inside) if value not in inside]
+    yield from captured(op)
 
 
 def _remap(op: Any, values: dict[Any, Any]) -> None:

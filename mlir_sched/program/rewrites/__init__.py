@@ -7,6 +7,7 @@ from mlir_sched.program.rewrites.convolution.contiguous_filters import Contiguou
 from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
 from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution
 from mlir_sched.program.rewrites.convolution.winograd import Convolutions, Winograd
+from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.padding.fused import FusedPadding
 from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
@@ -30,6 +31,7 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
     return (
         (SingleDispatch(),),
         (SplitReduction(cores),),
+        (FoldedConstants(),),
         ATTENTION,
         (*ATTENTION, PackedWeights()),
         LAYOUT,
@@ -46,7 +48,7 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
 def gpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
     """Return everything that is worth trying on a GPU; what suits a CPU's vectors and caches is not."""
     del cores
-    return ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
+    return (FoldedConstants(),), ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
 
 
 def _refined(rewrites: Rewrites) -> tuple[Rewrites, ...]:

@@ -5,9 +5,10 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, symbol_of, walk
+from mlir_sched.compiler.operations import captured, producer, symbol_of, walk
 from mlir_sched.program.rewrites.site_rewrite import Op
 
+LOAD = "util.global.load"
 _COMPUTED = (
     "linalg.fill",
     "linalg.generic",
@@ -41,11 +42,16 @@ def is_constant(value: Any, globals_: frozenset[str]) -> bool:
     op = producer(value)
     if op is None:
         return False
-    if op.name == "util.global.load":
-        return ir.FlatSymbolRefAttr(op.attributes["global"]).value in globals_
+    if op.name == LOAD:
+        return global_of(op) in globals_
     if op.name in _COMPUTED:
-        return all(is_constant(operand, globals_) for operand in op.operands)
+        return all(is_constant(value, globals_) for value in (*op.operands, *captured(op)))
     return bool(op.name == "arith.constant")
+
+
+def global_of(load: Any) -> str:
+    """Return the symbol of the global that an op loads."""
+    return str(ir.FlatSymbolRefAttr(load.attributes["global"]).value)
 
 
 def scalar_constant(value: Any) -> float | None:

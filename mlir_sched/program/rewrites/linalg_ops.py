@@ -146,6 +146,21 @@ def expand(source: Any, groups: Reassociation, shape: Sequence[int]) -> Any:
     return tensor.expand_shape(result, source, _reassociation(groups), [], shape)
 
 
+def with_unit_dims(source: Any, shape: Sequence[int]) -> Any:
+    """Return a tensor as one of another shape, which differs from its own in dims of one element alone."""
+    own = list(source.type.shape)
+    if own == list(shape):
+        return source
+    flat = collapse(source, _around(own)) if 1 in own else source
+    return expand(flat, _around(shape), shape) if 1 in shape else flat
+
+
+def _around(shape: Sequence[int]) -> list[range]:
+    """Return groups of adjacent dims, each of which has one dim of more than one element."""
+    wide = [dim for dim, size in enumerate(shape) if size != 1]
+    return [*map(range, [0, *wide[1:]], [*wide[1:], len(shape)])] if wide else []
+
+
 def _reassociation(groups: Reassociation) -> ir.ArrayAttr:
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in group]) for group in groups])

@@ -9,6 +9,7 @@ from iree.compiler import ir
 
 from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
+from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.repair.repaired import REPAIRS
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -17,6 +18,8 @@ from mlir_sched.transform_scripts.script.building import new_library, print_modu
 
 Stage = tuple[ProgramRewrite, ir.Module]
 """A rewrite, and the program that it sees."""
+FIRST: tuple[ProgramRewrite, ...] = (FoldedConstants(),)
+"""What comes before all other rewrites, where it applies: a program has less to compute with it."""
 
 
 def applies(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> bool:
@@ -57,20 +60,21 @@ def _stages(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> Iterator[
             yield [(repair, program)]
             program = _after(repair, program)
     for number, rewrite in enumerate(rewrites):
-        stages, seen = _required(rewrite, program)
+        first = FIRST if number == 0 and rewrite not in FIRST else ()
+        stages, seen = _in_turn((*first, *rewrite.requires(program)), program)
         yield [*stages, (rewrite, seen)]
         if number < len(rewrites) - 1:
             program = _after(rewrite, seen)
 
 
-def _required(rewrite: ProgramRewrite, program: ir.Module) -> tuple[list[Stage], ir.Module]:
-    """Return what has to come before a rewrite, and the program after that."""
+def _in_turn(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> tuple[list[Stage], ir.Module]:
+    """Return those of some rewrites that apply, with what each requires in front of it, and the program after that."""
     found = list[Stage]()
-    for before in rewrite.requires(program):
-        stages, seen = _required(before, program)
-        if before.applies(seen):
-            found += [*stages, (before, seen)]
-            program = _after(before, seen)
+    for rewrite in rewrites:
+        stages, seen = _in_turn(rewrite.requires(program), program)
+        if rewrite.applies(seen):
+            found += [*stages, (rewrite, seen)]
+            program = _after(rewrite, seen)
     return found, program
 
 

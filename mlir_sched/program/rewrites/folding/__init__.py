@@ -1,0 +1,1 @@
+"""Rewrites that fold constants into the weights of linear ops."""

@@ -1,0 +1,173 @@
+"""Numbers that scale and shift channels, folded into weights: the same results, and what is left alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from iree.compiler import ir
+from iree_cases import FLAGS
+from rewriting import abi, compiled_to, library_for, run, write
+from scaled_channels import CONVOLUTION, LINEAR_OPS, Scaled, as_argument, as_parameters, joined, read_again
+
+from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched.compiler.iree_compile import rewrites_in
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites import pipeline
+from mlir_sched.program.rewrites.folding.chain import Chain
+from mlir_sched.program.rewrites.folding.finding import chains
+from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants, Handles
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.runner import RunnerOptions
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.script.form import script_context
+
+SCALED = CONVOLUTION.with_steps("mulf")
+AGAIN = """
+  %again = linalg.conv_2d_nchw_fchw ins(%image, %weights : tensor<1x3x6x7xf32>, tensor<8x3x3x3xf32>)
+      outs(%start : tensor<1x8x4x5xf32>) -> tensor<1x8x4x5xf32>"""
+LEFT_ALONE = {
+    "one shift": CONVOLUTION.with_steps("addf").text(),
+    "a square": CONVOLUTION.with_steps("mulf %x, %x").text(),
+    "a quotient by the result": CONVOLUTION.with_steps("divf %n, %x").text(),
+    "numbers of columns": replace(CONVOLUTION, channel=3).text(),
+    "numbers that are an argument": as_argument(SCALED.text(), "numbers0"),
+    "weights that are an argument": as_argument(SCALED.text(), "weights"),
+    "sums that start with an argument": SCALED.text()
+    .replace("outs(%start", "outs(%begin")
+    .replace("%image: ", "%begin: tensor<1x8x4x5xf32>, %image: "),
+    "the sums have another reader": read_again(CONVOLUTION.text(), "%sums"),
+    "the weights have another reader": read_again(SCALED.text(), "%again").replace("  %both", AGAIN + "\n  %both"),
+}  # fmt: skip
+
+
+@contextmanager
+def found(text: str) -> Iterator[list[Chain]]:
+    """Give the chains of a program."""
+    with script_context(), ir.Location.unknown():
+        program = ir.Module.parse(text)
+        yield chains(program)
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_is_left_alone(name: str) -> None:
+    with found(SCALED.text()) as known, found(LEFT_ALONE[name]) as chains_:
+        assert len(known) == 1
+        assert chains_ == []
+
+
+@pytest.mark.promise
+def test_every_linear_op_computes_the_same_behind_one_addition(tmp_path: Path) -> None:
+    """One of them is the beginning of another one."""
+    names = {f"case{number}": name for number, name in enumerate(LINEAR_OPS)}
+    model = write(tmp_path, "".join(LINEAR_OPS[name].text(function) for function, name in names.items()))
+    flags = library_for(FoldedConstants(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"folded_constants": len(LINEAR_OPS)}
+    plain, folded = compile_to_bytes(model, FLAGS), compile_to_bytes(model, flags)
+    for function, name in names.items():
+        inputs = [LINEAR_OPS[name].values("image")]
+        expected = run(plain, inputs, function)
+        assert np.unique(expected).size > 10, name
+        np.testing.assert_array_equal(run(folded, inputs, function), expected, err_msg=name)
+
+
+def test_a_kind_with_any_numbers_that_vary_is_left_alone() -> None:
+    with found(SCALED.text("one") + as_argument(SCALED.text("other"), "numbers0")) as known:
+        assert known == []
+
+
+def test_chains_that_only_their_readers_tell_apart_are_left_alone() -> None:
+    with found(CONVOLUTION.text() + read_again(CONVOLUTION.text("ends"), "%step1")) as known:
+        assert known == []
+
+
+@pytest.mark.promise
+def test_a_library_does_not_fold_what_has_got_another_reader(tmp_path: Path) -> None:
+    flags = library_for(FoldedConstants(), write(tmp_path, SCALED.text()), tmp_path)
+    model = write(tmp_path, read_again(SCALED.text(), "%sums"))
+    with pytest.raises(ModelCompileError):
+        compile_to_bytes(model, flags)
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("stored", ["in the module", "as parameters"])
+def test_no_call_computes_constants(stored: str, tmp_path: Path) -> None:
+    """A call has one dispatch, which reads the image, the scaled weights and one vector."""
+    text = LINEAR_OPS["depthwise"].text()
+    model = write(tmp_path, as_parameters(text) if stored == "as parameters" else text)
+    flow = compiled_to(model, library_for(FoldedConstants(), model, tmp_path), "flow")
+    call = flow.partition("util.func public @main")[2].partition("util.return")[0]
+    (dispatch,) = re.findall(r"flow.dispatch @\S+\(([^)]*)\)", call)
+    assert len(dispatch.split(",")) == 3
+
+
+@pytest.mark.promise
+def test_the_results_are_within_the_bound_of_rounding(tmp_path: Path) -> None:
+    case = Scaled("matmul", (16, 512), (512, 24), (16, 24), exact=False)
+    model = write(tmp_path, case.text())
+    image, weights = (case.values(name).astype(np.float64) for name in ("image", "weights"))
+    mean, scale, gain, shift = (case.numbers(number).astype(np.float64) for number in range(4))
+    exact = (image @ weights - mean) * scale * gain + shift
+    terms = (np.abs(image) @ np.abs(weights) + np.abs(mean)) * np.abs(scale * gain) + np.abs(shift)
+    bound = (512 + 2 * 2 + 2) * np.finfo(np.float32).eps * terms
+    results = run(compile_to_bytes(model, library_for(FoldedConstants(), model, tmp_path)), [case.values("image")])
+    assert (np.abs(results - exact) <= bound).all()
+    neighbour = (image @ weights - np.roll(mean, 1)) * scale * gain + shift
+    assert (np.abs(neighbour - exact) > bound).mean() > 0.9
+
+
+POINTWISE = Scaled("conv_2d_nchw_fchw", (1, 8, 4, 5), (8, 8, 1, 1), (1, 8, 4, 5), seed=1)
+
+
+@dataclass(frozen=True)
+class OfTheNeighbour(FoldedConstants):
+    """A mistake: the second layer gets the numbers of the first one."""
+
+    def sites(self, program: ir.Module) -> list[Chain]:
+        return super().sites(program)[::-1]
+
+    def inputs(self, op: Any, site: Chain) -> list[Any]:
+        own = super().inputs(op, site)
+        if list(site.inputs[1].type.shape) != [*POINTWISE.weights]:
+            return own
+        handles, numbers = Handles(op), [way for _, ways in site.numbers for way in ways]
+        return [*own[: -len(numbers)], *(handles.value((*site.image, *way)) for way in numbers)]
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(("made", "right"), [(FoldedConstants(), True), (OfTheNeighbour(), False)])
+def test_the_statistics_of_a_neighbour_are_found_by_the_checks(
+    made: FoldedConstants, right: bool, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "FIRST", ())
+    model = write(tmp_path, joined(CONVOLUTION.text(), POINTWISE.text()))
+    with script_context(), ir.Location.unknown():
+        script = pipeline.script((made,), ir.Module.parse(abi(model)), made.name)
+    with MeasuredPrograms.open(RunnerOptions.for_device(here.driver).first_look) as programs:
+        default = programs.first(model, here, Variant(Plan()), ())
+        attempt = programs.attempt(model, here, Variant(Plan((made,)), script), (), default.model)
+        assert attempt.built is not None, attempt.why
+        _, failed = programs.time([default, attempt.built])
+    assert ("wrong" in failed.get(made.name, "")) != right, failed
+
+
+@pytest.mark.promise
+def test_a_layout_is_decided_for_the_folded_program(tmp_path: Path) -> None:
+    model = write(tmp_path, joined(CONVOLUTION.text(), POINTWISE.text()))
+    plan = Plan((ChannelsLast(),))
+    flags = library_for(plan, model, tmp_path)
+    inputs = [CONVOLUTION.values("image")]
+    expected = run(compile_to_bytes(model, FLAGS), inputs)
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), inputs), expected)
+    assert plan.name == "channels_last"
+    flow = compiled_to(model, flags, "flow").partition("util.func public @main")[2]
+    operands = re.findall(r"flow.dispatch @\S+\(([^)]*)\)", flow)
+    assert max(len(each.split(",")) for each in operands) == 3
