@@ -16,6 +16,7 @@ from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.library.library import build_library
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
+from mlir_sched.program.rewrites.repair.repaired import wrong_forms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.variants.rewritten import RewrittenVariants, rewriting
 from mlir_sched.targets.target import Target
@@ -50,7 +51,9 @@ def applies(made: ProgramRewrite | Plan, model: Path) -> bool:
 def library_for(made: ProgramRewrite | Plan, model: Path, folder: Path) -> tuple[str, ...]:
     """Write a library that makes one rewrite, or those of a plan, and return the flags that use it."""
     with script_context(), ir.Location.unknown():
-        script = pipeline.script(steps_of(made), ir.Module.parse(abi(model)), made.name)
+        program = ir.Module.parse(abi(model))
+        script = pipeline.script(steps_of(made), program, made.name)
+        assert wrong_forms(pipeline.rewritten(steps_of(made), program)) == (), "IREE compiles the program wrong"
     path = folder / "library.mlir"
     path.write_text(build_library([], script))
     return (*FLAGS, *library_flags(path))
