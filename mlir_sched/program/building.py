@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
+from mlir_sched.compiler.iree_compile import ModelLimitError
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UnusablePathError, UserError
@@ -114,12 +115,15 @@ class Attempt:
     Attributes:
         built: The variant; None where it failed.
         why: Why it failed, in one short sentence.
+        diagnostics: What IREE says of a program that it does not compile; empty for any other failure, and where time
+            or memory is short.
         internal_error: Traceback of an error of mlir-sched itself; empty for any other failure.
     """
 
     built: BuiltVariant | None
     why: str = ""
     internal_error: str = ""
+    diagnostics: str = ""
 
 
 def try_variant(
@@ -139,9 +143,16 @@ def try_variant(
     except UnusablePathError:
         raise
     except (UserError, ModelCompileError) as error:
-        return Attempt(None, f"IREE does not compile it: {reason(str(error))}")
+        return Attempt(None, f"IREE does not compile it: {reason(str(error))}", diagnostics=_said(error))
     except JobError as error:
         return Attempt(None, reason(str(error)), f"{variant.name}: {error}")
+
+
+def _said(error: UserError | ModelCompileError) -> str:
+    """Return what the compiler says of a program that it rejects; empty where it needs more than there is."""
+    if isinstance(error, ModelCompileError):
+        return "" if isinstance(error, ModelLimitError) else error.diagnostics
+    return str(error)
 
 
 def _model_of(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from mlir_sched.program.rewrites.flag_sites import FLAG_SITES
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.targets.kind import DEFAULT
@@ -46,6 +47,25 @@ class Site:
 
 
 @dataclass(frozen=True)
+class KeptSite:
+    """Ops that stay as they are in a program whose other ops a rewrite, or a compiler flag, changes.
+
+    Attributes:
+        step: What would change them: the symbol of a rewrite, or of what keeps them as without a flag
+            (:data:`~mlir_sched.program.rewrites.flag_sites.FLAG_SITES`).
+        place: Which of its sites they are, by the label.
+    """
+
+    step: str
+    place: str
+
+    @property
+    def name(self) -> str:
+        """Unique among what a plan may leave as it is: ``packed_weights(784x128)``."""
+        return f"{self.step}({self.place})"
+
+
+@dataclass(frozen=True)
 class Flags:
     """Compiler flags of a program.
 
@@ -67,26 +87,50 @@ class Plan:
         algorithms: The sites that are computed by their other algorithm; all others have their own.
         own_flags: The compiler flags of the plan itself; rewrites may need further ones.
         placement: Where the program runs.
+        kept: The sites that stay as they are.
     """
 
     rewrites: tuple[ProgramRewrite, ...] = ()
     algorithms: tuple[Site, ...] = ()
     own_flags: Flags = Flags()
     placement: Placement = Placement.THREADS
+    kept: tuple[KeptSite, ...] = ()
 
     @property
     def name(self) -> str:
-        """Unique among the plans for a program: the rewrites, or else the flags, and where it runs if that is said."""
-        made = "+".join(step.name for step in self.steps) or self.own_flags.name
+        """Unique among the plans for a program: the rewrites, or else the flags, and where it runs if that is said.
+
+        What stays as it is stands behind the rewrites.
+        """
+        made = "+".join(step.name for step in self._chosen) or self.own_flags.name
+        made = f"{made} except for {', '.join(site.name for site in self.kept)}" if self.kept else made
         return made if self.placement is Placement.THREADS else f"{made} on {LOCAL_SYNC}"
 
     @property
     def steps(self) -> tuple[ProgramRewrite, ...]:
-        """The rewrites as they are made, those for other algorithms among them."""
+        """The rewrites as they are made, with those for other algorithms and for what a flag must not change."""
+        places, keeping = self.places, FLAG_SITES.values()
+        steps = (*self._chosen, *(made(places[made.symbol]) for made in keeping if made.symbol in places))
+        return (*(step.followed() for step in steps[:-1]), *steps[-1:])
+
+    @property
+    def _chosen(self) -> tuple[ProgramRewrite, ...]:
+        """The rewrites with those for other algorithms."""
         steps = self.rewrites
         for kind in dict.fromkeys(site.kind for site in self.algorithms):
             steps = kind.with_other(steps, tuple(site.shape for site in self.algorithms if site.kind == kind))
-        return (*(step.followed() for step in steps[:-1]), *steps[-1:])
+        return steps
+
+    @property
+    def places(self) -> Mapping[str, tuple[str, ...]]:
+        """The labels of what stays as it is, by what would change it."""
+        return {step: tuple(s.place for s in self.kept if s.step == step) for step in {s.step for s in self.kept}}
+
+    @property
+    def but(self) -> Mapping[str, tuple[str, ...]]:
+        """The labels of what the rewrites leave as it is, by their symbols."""
+        of_flags = {made.symbol for made in FLAG_SITES.values()}
+        return {step: labels for step, labels in self.places.items() if step not in of_flags}
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -96,7 +140,19 @@ class Plan:
     @property
     def mark(self) -> str:
         """Value of the attribute that proves the rewrites: that of the last one, which fails without the others."""
-        return self.steps[-1].name if self.rewrites else ""
+        return self.steps[-1].name if self.steps else ""
+
+    @property
+    def changes(self) -> tuple[ProgramRewrite, ...]:
+        """The rewrites as they are made, with those that have every place that a flag changes as a site."""
+        flags = (made() for flag, made in FLAG_SITES.items() if flag in self.flags)
+        steps = (*self.whole.steps, *flags)
+        return (*(step.followed() for step in steps[:-1]), *steps[-1:])
+
+    @property
+    def whole(self) -> Plan:
+        """The plan that leaves no site as it is."""
+        return replace(self, kept=())
 
     @property
     def base(self) -> Plan:
@@ -109,8 +165,8 @@ class Plan:
 
         That is its first rewrite alone, or the default, where the last rewrite is slow without scripts.
         """
-        first, *others = self.steps or (None,)
-        if first is None or not self.steps[-1].needs_scripts:
+        first, *others = self._chosen or (None,)
+        if first is None or not self._chosen[-1].needs_scripts:
             return ""
         return first.name if others else DEFAULT
 
@@ -130,6 +186,10 @@ class Plan:
     def with_algorithms(self, sites: Iterable[Site]) -> Plan:
         """Return the plan with the other algorithm for some sites that have a choice."""
         return replace(self, algorithms=tuple(sites))
+
+    def keeping(self, sites: Iterable[KeptSite]) -> Plan:
+        """Return the plan that leaves some sites as they are."""
+        return replace(self, kept=tuple(sites))
 
     def in_calling_thread(self) -> Plan:
         """Return the same plan in the calling thread."""

@@ -1,9 +1,9 @@
 """The decisions about a whole program, as one trace: its plan, and the algorithms of its sites."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.program.plan import Plan, Site
+from mlir_sched.program.plan import KeptSite, Plan, Site
 from mlir_sched.sampling import Categorical, Value
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 
@@ -11,6 +11,8 @@ PROGRAM = "program"
 """What stands for a sketch in the trace of a program."""
 VARIANT = "variant"
 """The decision between compiler flags and rewrites of the whole program."""
+CHANGED, KEPT = "changed", "as it was"
+"""The values of a decision about a site that a rewrite, or a flag, changes or leaves as it is."""
 
 
 @dataclass(frozen=True)
@@ -25,28 +27,38 @@ class ProgramSpace:
     plans: tuple[Plan, ...] = (Plan(),)
     sites: tuple[Site, ...] = ()
 
-    def trace(self, values: Mapping[str, Value]) -> Trace:
+    def trace(self, values: Mapping[str, Value], kept: Sequence[KeptSite] = ()) -> Trace:
         """Return the trace of given decisions; a site without a decision has the algorithm that needs none.
+
+        Args:
+            values: The decisions by name.
+            kept: The sites that stay as they are; all others have no decision.
 
         Raises:
             IllegalTraceError: The program has no such decision, or not this value of it.
         """
         plan = self._plan(values)
         sites = [site for site in self.sites if plan is not None and plan.has_choice(site)]
-        recorder = Recorder({**{decision(s): s.kind.own for s in sites}, **values}, on_illegal=OnIllegal.REJECT)
+        of_kept = {kept_decision(site): KEPT for site in kept}
+        own = {decision(site): site.kind.own for site in sites}
+        recorder = Recorder({**own, **values, **of_kept}, on_illegal=OnIllegal.REJECT)
         recorder.decide(VARIANT, Categorical(tuple(each.name for each in self.plans)))
         for site in sites:
             recorder.decide(decision(site), Categorical((site.kind.own, site.kind.other)))
+        for name in of_kept:
+            recorder.decide(name, Categorical((CHANGED, KEPT)))
         return recorder.finish(PROGRAM)
 
     def trace_of(self, plan: Plan) -> Trace:
         """Return the trace of a plan; where it runs, in the calling thread or not, is no part of the program."""
-        return self.trace({VARIANT: plan.base.name} | {decision(site): site.kind.other for site in plan.algorithms})
+        algorithms = {decision(site): site.kind.other for site in plan.algorithms}
+        return self.trace({VARIANT: plan.base.whole.name} | algorithms, plan.kept)
 
     def decided(self, values: Mapping[str, Value]) -> Plan | None:
         """Return the plan that decisions lead to; None where the program has no such plan.
 
-        Decisions about other sites than those with a choice do not count.
+        Decisions about other sites than those with a choice do not count, and no site stays as it is: which sites
+        rewrites have only they can tell (:func:`kept_by`).
 
         Args:
             values: The decisions by name, in any order.
@@ -64,6 +76,21 @@ class ProgramSpace:
 
 DEFAULT_ONLY = ProgramSpace()
 """The decisions about a program without variants."""
+
+
+def kept_by(values: Mapping[str, Value], sites: Iterable[KeptSite]) -> tuple[KeptSite, ...]:
+    """Return those of some sites that decisions leave as they are.
+
+    Args:
+        values: The decisions by name.
+        sites: The sites.
+    """
+    return tuple(site for site in sites if values.get(kept_decision(site)) == KEPT)
+
+
+def kept_decision(site: KeptSite) -> str:
+    """Return the name of the decision whether a site stays as it is."""
+    return f"site {site.name}"
 
 
 def decision(site: Site) -> str:

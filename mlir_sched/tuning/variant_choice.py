@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.variants.compile_policy import CompilePolicy
+from mlir_sched.program.variants.compile_policy import CompilePolicy, Sites
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -111,6 +111,15 @@ class VariantChoice(CompilePolicy):
         """Note that a variant that was wanted does not compile: another one may be compiled in its place."""
         assert name
         self._failed += 1
+
+    def has_time_again(self) -> bool:
+        """Say whether there is time to compile a variant once more, and to time all that are compiled."""
+        compiled = len(self._compiled) - self._failed
+        return time.monotonic() + self.build_s + self.timing_s * compiled < self.until
+
+    def left_as_they_were(self, name: str, find: Callable[[], Sites]) -> Sites:
+        """Return the sites of a variant that stay as they were, the same in every run that goes on with this one."""
+        return self.store.decide(f"{self.key}-kept-{name}", find)
 
     def favoured(self, name: str) -> str:
         """Return the variant that the default's profile speaks for, the same in every run that goes on with this."""

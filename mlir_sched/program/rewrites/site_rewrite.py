@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from iree.compiler import ir
@@ -55,8 +56,32 @@ def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list
     return [site for site in sites if len(kinds[seen(site)]) == 1]
 
 
+def labelled(sites: Sequence[S]) -> dict[str, list[S]]:
+    """Return the sites of every kind by a label: the shape of the result, numbered where several kinds have the same.
+
+    Args:
+        sites: All sites of a program, in its order; equal programs get equal labels.
+    """
+    kinds: dict[tuple[Any, ...], list[S]] = {}
+    for site in sites:
+        kinds.setdefault(site.kind, []).append(site)
+    found, numbers = dict[str, list[S]](), Counter[str]()
+    for alike in kinds.values():
+        shape = "x".join(map(str, alike[0].result.type.shape)) or "scalar"
+        numbers[shape] += 1
+        found[shape if numbers[shape] == 1 else f"{shape}#{numbers[shape]}"] = alike
+    return found
+
+
+@dataclass(frozen=True)
 class SiteRewrite(ProgramRewrite, Generic[S]):
-    """Finds the sites again by one matcher per kind of site, and replaces the result of the matched op."""
+    """Finds the sites again by one matcher per kind of site, and replaces the result of the matched op.
+
+    Attributes:
+        but: The kinds of sites that stay as they are, by their labels (:func:`labelled`).
+    """
+
+    but: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def symbol(self) -> str:
@@ -109,15 +134,16 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         return result.owner
 
     def applies(self, program: ir.Module) -> bool:
-        """Say whether the program has a site."""
-        return bool(self.sites(program))
+        """Say whether the program has a site to rewrite."""
+        return bool(self.kinds(program))
+
+    def kinds(self, program: ir.Module) -> dict[str, list[S]]:
+        """Return the sites to rewrite: those of every kind by their label, without the kinds that stay as they are."""
+        return {label: alike for label, alike in labelled(self.sites(program)).items() if label not in self.but}
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
         """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
-        kinds: dict[tuple[Any, ...], list[S]] = {}
-        for site in self.sites(program):
-            kinds.setdefault(site.kind, []).append(site)
-        sites = list(kinds.values())
+        sites = list(self.kinds(program).values())
         for number, (site, *_) in enumerate(sites):
             self._append_kind(library, f"{self.symbol}_{number}", site)
         append_sequence(library, self.symbol, lambda module: self.emit(module, sites, program), consumes=True)

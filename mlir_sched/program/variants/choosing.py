@@ -8,23 +8,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.building import fastest, profiled
-from mlir_sched.program.plan import Site
-from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
+from mlir_sched.program.building import Attempt, fastest, profiled
+from mlir_sched.program.plan import KeptSite, Plan, Site
+from mlir_sched.program.program_space import DEFAULT_ONLY, KEPT, ProgramSpace
+from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.compile_policy import (
     CHOSEN_BEFORE,
+    EXCEPT_FOR,
     EXTENDED,
     NO_TIME_TO_COMPILE,
     REFINED_AT_ONCE,
     CompilePolicy,
+    Sites,
 )
 from mlir_sched.program.variants.early_decisions import DECIDED_EARLY, DOMINATED, favoured_by_profile, is_far_faster
+from mlir_sched.program.variants.mending import Mending
 from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.result import Repair
 
@@ -210,7 +216,8 @@ class _Choosing:
         for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.plan.rewrites))):
             if built := self._build([variant], chosen):
                 self._time(self.default, built)
-            if self.timed[-1].variant is variant and self.timed[-1].timing is not None:
+            last = self.timed[-1]
+            if last.variant.plan.whole == variant.plan.whole and last.timing is not None:
                 self.dominant, self.left_out[name] = [name], REFINED_AT_ONCE
                 return
 
@@ -219,21 +226,21 @@ class _Choosing:
         if built := self._build(early):
             self._time(self.default, built)
             self.timed = (self.programs.profiled(self.default, self.target), *self.timed[1:])
-            ratios = {b.variant.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
+            ratios = {b.variant.plan.whole.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
             for name in [variant.name for variant in early if variant.name in ratios]:
                 far_faster = is_far_faster(name, ratios[name], self.default)
                 self.dominant += [name] if self.policy.dominates(name, far_faster=far_faster) else []
 
     def _rest(self, chosen: Variant | None) -> None:
         """Compile and time the variants that have a chance beside those that were timed."""
-        done = {*self.left_out, *(b.variant.name for b in self.timed)}
+        done = {*self.left_out, *(b.variant.plan.whole.name for b in self.timed)}
         others = [variant for variant in self.variants if variant.name not in done]
         for variant in others if self.dominant else ():
             if variant.plan.refines not in self.dominant:
                 self.left_out[variant.name] = DOMINATED.format(" and ".join(self.dominant))
         wanted = [variant for variant in others if variant.name not in self.left_out]
-        if chosen and chosen.name not in done:
-            wanted = [chosen, *(v for v in wanted if v.plan not in (chosen.plan, chosen.plan.base))]
+        if chosen and chosen.plan.whole.name not in done:
+            wanted = [chosen, *(v for v in wanted if v.plan not in (chosen.plan.whole, chosen.plan.base.whole))]
         built = self._build(_in_order(wanted, chosen), chosen)
         if self.dominant:
             if built:
@@ -255,12 +262,16 @@ class _Choosing:
         for variant in variants:
             others = [b.variant for b in (*self.timed[1:], *built)]
             extended = any(other.plan.extends(variant.plan) for other in others)
-            rival, name = EXTENDED if extended else CHOSEN_BEFORE if chosen in others else "", variant.name
+            has_chosen = chosen is not None and chosen.plan.whole in [other.plan.whole for other in others]
+            rival, name = EXTENDED if extended else CHOSEN_BEFORE if has_chosen else "", variant.plan.whole.name
             policy = self.policy
             if not (policy.should_compile_beside(name, extended=extended) if rival else policy.should_compile(name)):
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
-            attempt = self.programs.attempt(self.path, self.target, variant, self.parameters, model)
+            attempt = self._attempt(variant, model)
+            if attempt.diagnostics and (mended := self._mended(variant, attempt, model)):
+                built.append(mended)
+                continue
             if attempt.built is not None:
                 built.append(attempt.built)
                 continue
@@ -268,6 +279,42 @@ class _Choosing:
             self.errors += [attempt.internal_error] if attempt.internal_error else []
             self.policy.note_failure(variant.name)
         return built
+
+    def _attempt(self, variant: Variant, model: Model) -> Attempt:
+        return self.programs.attempt(self.path, self.target, variant, self.parameters, model)
+
+    def _mended(self, variant: Variant, failed: Attempt, model: Model) -> BuiltVariant | None:
+        """Return a variant that does not compile without the sites at fault; None where none is found.
+
+        Args:
+            variant: The variant.
+            failed: What became of it.
+            model: The model of the default.
+        """
+
+        def attempt(plan: Plan) -> Attempt:
+            try:
+                return self._attempt(self.programs.planned(self.path, self.target, plan), model)
+            except MlirSchedError as error:
+                return Attempt(None, reason(str(error)))
+
+        def placed(plan: Plan) -> Sequence[StagedSite]:
+            return self.programs.placed_sites(self.path, self.target, plan)
+
+        mending = Mending(variant, placed, attempt, self.policy.has_time_again)
+
+        def find() -> Sites:
+            found = mending.mended(failed.diagnostics)
+            return [[site.step, site.place] for site in found.variant.plan.kept] if found else []
+
+        sites = [KeptSite(*names) for names in self.policy.left_as_they_were(variant.name, find)]
+        if not sites:
+            return None
+        mended = mending.found or attempt(variant.plan.keeping(sites)).built
+        if mended is not None:
+            names = ", ".join(site.name for site in sites)
+            self.left_out[variant.plan.whole.name] = EXCEPT_FOR.format(names, failed.why)
+        return mended
 
     def _time(self, reference: BuiltVariant, built: Sequence[BuiltVariant]) -> None:
         """Time variants in turns with one that is among those timed so far."""
@@ -282,11 +329,14 @@ class _Choosing:
             sites: The sites of this program that another algorithm can compute.
         """
         space = ProgramSpace(tuple(variant.plan for variant in self.variants), tuple(sites))
-        plan = space.decided(self.policy.known(self.default.model))
+        values = self.policy.known(self.default.model)
+        plan = space.decided(values)
         if plan is None:
             return None
-        if plan.algorithms:
-            with suppress(MlirSchedError):
+        with suppress(MlirSchedError):
+            if KEPT in values.values():
+                return self.programs.decided(self.path, self.target, values)
+            if plan.algorithms:
                 return self.programs.planned(self.path, self.target, plan)
         return next(variant for variant in self.variants if variant.plan == plan.base)
 

@@ -1,6 +1,6 @@
 """What decides which program variants are compiled, and why variants are left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
@@ -13,6 +13,12 @@ CHOSEN_BEFORE = "the run is too short to tune it beside the variant that an earl
 """Why a variant is left out of a run with a short time budget where the store knows such a variant."""
 REFINED_AT_ONCE = "the variant that refines it was compiled at once"
 """Why a variant is left out that is no faster with scripts than another one, and that the profile speaks for."""
+NOT_TRIED = NO_TIME_TO_COMPILE, EXTENDED, CHOSEN_BEFORE, REFINED_AT_ONCE
+"""Why variants are left out that were not compiled."""
+EXCEPT_FOR = "it competes except for {}: {}"
+"""What becomes of a variant of which IREE does not compile some sites, and what it says of the whole variant."""
+Sites = list[list[str]]
+"""Sites as JSON data."""
 
 
 class CompilePolicy:
@@ -33,6 +39,19 @@ class CompilePolicy:
 
     def note_failure(self, name: str) -> None:
         """Hear that a variant that should be compiled does not compile."""
+
+    def has_time_again(self) -> bool:
+        """Say whether there is time to compile once more a variant that does not compile as it is."""
+        return True
+
+    def left_as_they_were(self, name: str, find: Callable[[], Sites]) -> Sites:  # noqa: ARG002 - a resumed run knows
+        """Return the sites of a variant that stay as they were, as none else compiles; none where that is of no use.
+
+        Args:
+            name: The variant.
+            find: Finds them, each as its two names (:class:`~mlir_sched.program.plan.KeptSite`).
+        """
+        return find()
 
     def favoured(self, name: str) -> str:
         """Return the name of the variant that the default's profile speaks for, empty for none.

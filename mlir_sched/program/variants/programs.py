@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +18,18 @@ from mlir_sched.program.building import (
     try_variant,
 )
 from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.variants.rewritten import RewrittenVariants, planned_variant, rewriting
+from mlir_sched.program.variants.rewritten import (
+    RewrittenVariants,
+    decided_variant,
+    placed_sites,
+    planned_variant,
+    rewriting,
+)
 from mlir_sched.program.whole_program import difference
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tensors.parameters import ParameterFile
@@ -69,6 +77,14 @@ class Programs(ABC):
     def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
         """Return the variant by a plan; see :func:`~mlir_sched.program.variants.rewritten.planned_variant`."""
         return planned_variant(path, target, plan)
+
+    def placed_sites(self, path: Path, target: Target, plan: Plan) -> tuple[StagedSite, ...]:
+        """Return the sites of a plan; see :func:`~mlir_sched.program.variants.rewritten.placed_sites`."""
+        return placed_sites(path, target, plan)
+
+    def decided(self, path: Path, target: Target, values: Mapping[str, Value]) -> Variant:
+        """Return the variant by decisions; see :func:`~mlir_sched.program.variants.rewritten.decided_variant`."""
+        return decided_variant(path, target, values)
 
     def attempt(
         self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model

@@ -10,8 +10,9 @@ from mlir_sched.compiler.worker_process import JobError, Worker, run_isolated
 from mlir_sched.library import RewriteScript
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.program.plan import Flags, Plan, Site
-from mlir_sched.program.program_space import VARIANT
+from mlir_sched.program.program_space import KEPT, VARIANT
 from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
+from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.variant import Variant
 from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
@@ -24,6 +25,9 @@ _JOB = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _DECIDED = "mlir_sched.program.worker.rewriting:decided"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _REPAIR = "mlir_sched.program.worker.rewriting:repair_of"
+_SCRIPT_WHERE = "mlir_sched.program.worker.rewriting:script_where_it_applies"
+_SITES = "mlir_sched.program.worker.rewriting:sites_of"
+_KEPT_IN = "mlir_sched.program.worker.rewriting:kept"
 
 
 @dataclass(frozen=True)
@@ -117,9 +121,42 @@ def decided_variant(
     """
     for variant in flagged_variants(target):
         if variant.name == values[VARIANT]:
-            return repair.of(variant)
+            return _with_kept(path, target, repair.of(variant), values)
     arguments = str(path), target_kind(target.name).rewrites, target.cores, dict(values)
     plan, script = run_isolated(target.flags, _DECIDED, *arguments, limits=EXTRACTION_LIMITS)
+    return Variant(plan, script)
+
+
+def applying_variant(path: Path, target: Target, plan: Plan) -> Variant | None:
+    """Return the variant of a program by a plan; None where its rewrites do not apply to the program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+        MlirSchedError: IREE fails on the program.
+    """
+    if not plan.steps:
+        return Variant(plan)
+    script = run_isolated(target.flags, _SCRIPT_WHERE, str(path), plan, limits=EXTRACTION_LIMITS)
+    return Variant(plan, script) if script is not None else None
+
+
+def placed_sites(path: Path, target: Target, plan: Plan) -> tuple[StagedSite, ...]:
+    """Return the sites of a plan that applies to a program, those that a flag changes last.
+
+    Raises:
+        UserError: The compiler rejects the program.
+        MlirSchedError: IREE fails on the program.
+    """
+    found: tuple[StagedSite, ...] = run_isolated(target.flags, _SITES, str(path), plan, limits=EXTRACTION_LIMITS)
+    return found
+
+
+def _with_kept(path: Path, target: Target, variant: Variant, values: Mapping[str, Value]) -> Variant:
+    """Return a variant by flags with the sites that decisions leave as they are."""
+    if KEPT not in values.values():
+        return variant
+    arguments = str(path), variant.plan, dict(values)
+    plan, script = run_isolated(target.flags, _KEPT_IN, *arguments, limits=EXTRACTION_LIMITS)
     return Variant(plan, script)
 
 

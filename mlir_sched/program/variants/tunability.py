@@ -36,10 +36,11 @@ def tunable_variants(
         target: What is compiled for.
         dominant: Names of the variants that dominate all others, some of them not in ``built`` but refined.
     """
-    ratios = {b.variant.name: b.timing.ratio for b in built if b.timing is not None}
+    ratios = {b.variant.plan.whole.name: b.timing.ratio for b in built if b.timing is not None}
 
     def rank(variant: BuiltVariant) -> float:
-        known = [ratios[name] for name in (variant.variant.name, variant.variant.plan.refines) if name in ratios]
+        plan = variant.variant.plan
+        known = [ratios[name] for name in (plan.whole.name, plan.refines) if name in ratios]
         ratio = max(known, default=0.0)
         return ratio * CLEARLY_FASTER if variant is built[0] else ratio
 
@@ -49,9 +50,9 @@ def tunable_variants(
         b for b in tunable if not b.variant.plan.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)
     ]
     refined = {b.variant.plan.refines for b in tunable}
-    tunable = [b for b in tunable if b.variant.name not in refined]
+    tunable = [b for b in tunable if b.variant.plan.whole.name not in refined]
     others = [b for b in tunable if b is not built[0]]
-    names = [b.variant.plan.refines or b.variant.name for b in others]
+    names = [b.variant.plan.refines or b.variant.plan.whole.name for b in others]
     if any(n in dominant or is_far_faster(n, rank(b), built[0]) for n, b in zip(names, others, strict=True)):
         tunable = others
     fastest: dict[tuple[object, ...], BuiltVariant] = {}

@@ -10,11 +10,11 @@ from iree.compiler import ir
 from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.library import RewriteScript
-from mlir_sched.program.plan import Plan, Site
-from mlir_sched.program.program_space import VARIANT, ProgramSpace
+from mlir_sched.program.plan import KeptSite, Plan, Site
+from mlir_sched.program.program_space import KEPT, VARIANT, ProgramSpace, kept_by
 from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
-from mlir_sched.program.rewrites.pipeline import applies, script
+from mlir_sched.program.rewrites.pipeline import StagedSite, applies, script, sites
 from mlir_sched.program.rewrites.repair.repaired import REPAIRED, wrong_forms
 from mlir_sched.sampling import Value
 
@@ -51,8 +51,8 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
     Raises:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
-    found, raised, sites = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
-    with _program(path) as program:
+    found, raised, with_choice = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
+    with parsed_program(path) as program:
         repair = _repair(program)
         for plan in _plans(kind, cores):
             try:
@@ -60,10 +60,10 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
             except Exception:
                 raised[plan.name] = traceback.format_exc()
         try:
-            sites = _sites(program, kind)
+            with_choice = _sites(program, kind)
         except Exception:
             raised[ALGORITHMS] = traceback.format_exc()
-    return RewrittenPlans(tuple(found), raised, sites, repair)
+    return RewrittenPlans(tuple(found), raised, with_choice, repair)
 
 
 def repair_of(path: str) -> ProgramRepair:
@@ -72,7 +72,7 @@ def repair_of(path: str) -> ProgramRepair:
     Raises:
         UserError: The compiler rejects the program.
     """
-    with _program(path) as program:
+    with parsed_program(path) as program:
         return _repair(program)
 
 
@@ -86,9 +86,9 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
     Raises:
         UserError: The compiler rejects the program.
     """
-    with _program(path) as program:
-        sites = [site for site in _sites(program, kind) if plan.has_choice(site)]
-        return tuple((site, _script(plan.with_algorithms([site]), program)) for site in sites)
+    with parsed_program(path) as program:
+        found = [site for site in _sites(program, kind) if plan.has_choice(site)]
+        return tuple((site, _script(plan.with_algorithms([site]), program)) for site in found)
 
 
 def script_of(path: str, plan: Plan) -> RewriteScript:
@@ -97,8 +97,41 @@ def script_of(path: str, plan: Plan) -> RewriteScript:
     Raises:
         UserError: The compiler rejects the program.
     """
-    with _program(path) as program:
+    with parsed_program(path) as program:
         return _script(plan, program)
+
+
+def script_where_it_applies(path: str, plan: Plan) -> RewriteScript | None:
+    """Return the script of a plan with rewrites; None where they do not apply to a program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    with parsed_program(path) as program:
+        return _script(plan, program) if applies(plan.steps, program) else None
+
+
+def sites_of(path: str, plan: Plan) -> tuple[StagedSite, ...]:
+    """Return the sites of a plan that applies to a program, those that a flag changes last.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    with parsed_program(path) as program:
+        return tuple(sites(plan.changes, program))
+
+
+def kept(path: str, plan: Plan, values: Mapping[str, Value]) -> Rewritten:
+    """Return a plan that applies to a program with the sites that decisions leave as they are, and its script.
+
+    Raises:
+        UserError: The compiler rejects the program, or it has none of these sites.
+    """
+    with parsed_program(path) as program:
+        keeping = _keeping(plan, program, values)
+        if not keeping.steps:
+            raise UserError(f"{path}: the program has no site that the decisions about {plan.name} leave as it was")
+        return keeping, _script(keeping, program)
 
 
 def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Rewritten:
@@ -111,10 +144,11 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
     Raises:
         UserError: The compiler rejects the program, or has no such plan.
     """
-    with _program(path) as program:
+    with parsed_program(path) as program:
         plans = [plan for plan in _plans(kind, cores) if plan.name == values[VARIANT] and applies(plan.steps, program)]
         plan = ProgramSpace(tuple(plans), _sites(program, kind)).decided(values)
         if plan is not None:
+            plan = _keeping(plan, program, values)
             return plan, _script(plan, program)
     raise UserError(f"{path}: the rewrite {values[VARIANT]} does not apply to this program")
 
@@ -137,12 +171,19 @@ def _repair(program: ir.Module) -> ProgramRepair:
     return ProgramRepair(script((), program, REPAIRED), forms) if forms else NO_REPAIR
 
 
+def _keeping(plan: Plan, program: ir.Module, values: Mapping[str, Value]) -> Plan:
+    """Return a plan that applies to a program with the sites that decisions leave as they are."""
+    if KEPT not in values.values():
+        return plan
+    return plan.keeping(kept_by(values, (KeptSite(s.rewrite, s.label) for s in sites(plan.changes, program))))
+
+
 def _script(plan: Plan, program: ir.Module) -> RewriteScript:
-    return script(plan.steps, program, plan.name)
+    return script(plan.steps, program, plan.name, plan.but)
 
 
 @contextmanager
-def _program(path: str) -> Iterator[ir.Module]:
+def parsed_program(path: str) -> Iterator[ir.Module]:
     """Give the program as it enters IREE's preprocessing phase."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
         try:

@@ -9,7 +9,7 @@ from iree.compiler.dialects import tensor
 from mlir_sched.compiler.operations import producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import zero
+from mlir_sched.program.rewrites.linalg_ops import copied, zero
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, producer_of
 
 _SIDES = ("static_low", "static_high")
@@ -23,6 +23,14 @@ def pads_with_zeros(op: Any) -> bool:
     if any(min(side, default=0) < 0 for side in sides_of(op)) or padding is None or padding.name != "arith.constant":
         return False
     return bool(ir.FloatAttr(padding.attributes["value"]).value == 0.0)
+
+
+def number_around(pad: Any) -> str:
+    """Return the constant around a static tensor, as text; empty for other padding."""
+    padding, kind = _padding(pad), pad.operands[0].type
+    if len(pad.operands) != 1 or not kind.has_static_shape or padding is None or padding.name != "arith.constant":
+        return ""
+    return str(padding.attributes["value"]) if min(map(min, filter(None, sides_of(pad))), default=0) >= 0 else ""
 
 
 def sides_of(pad: Any) -> list[list[int]]:
@@ -45,8 +53,18 @@ def only_pad(handle: Any, pad: Any) -> Any:
 
 def padded(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
     """Return a tensor with zeros around it."""
+    return _surrounded(source, low, high, zero(source.type.element_type))
+
+
+def padded_alike(source: Any, pad: Any) -> Any:
+    """Return a tensor padded as another one is, with the same constant."""
+    low, high = sides_of(pad)
+    return _surrounded(source, low, high, copied(_padding(pad), []).result)
+
+
+def _surrounded(source: Any, low: Sequence[int], high: Sequence[int], number: Any) -> Any:
+    """Return a tensor with copies of a number around it."""
     kind = source.type
-    number = zero(kind.element_type)
     shape = [sum(sizes) for sizes in zip(low, kind.shape, high, strict=True)]
     result = tensor.PadOp(ir.RankedTensorType.get(shape, kind.element_type), source, [], [], low, high)
     block = result.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))

@@ -1,0 +1,62 @@
+"""Which of several things are at fault, found by halving: what works together is kept together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def most_tries(things: int) -> int:
+    """Return the tries in which one thing of several is found to be at fault, twice the binary logarithm."""
+    return 2 * max(things - 1, 0).bit_length()
+
+
+def without_faults(
+    things: Sequence[T], works: Callable[[Sequence[T]], bool], tries: int, kept: Sequence[T] = ()
+) -> tuple[T, ...]:
+    """Return, in their order, as many of some things as were found to work together.
+
+    Of one thing at fault all others are returned, after :func:`most_tries` tries at most; where several are, or where a
+    thing works only with another one, tries may end before the last things were tried, which are not returned then.
+
+    Args:
+        things: The things, which do not work together with ``kept``.
+        works: Says whether things work together; it is never called with what it was called with before.
+        tries: Most calls of ``works``.
+        kept: What works and stays, in front of all others.
+    """
+    search = _Halving(works, tries)
+    return search.extended(tuple(kept), tuple(things), fails=True)
+
+
+@dataclass
+class _Halving(Generic[T]):
+    """A search under way, with the tries that are left."""
+
+    works: Callable[[Sequence[T]], bool]
+    tries: int
+
+    def extended(self, good: tuple[T, ...], things: tuple[T, ...], *, fails: bool) -> tuple[T, ...]:
+        """Return what works with as many further things as possible.
+
+        Args:
+            good: What works.
+            things: The further things.
+            fails: Whether they are known not to work together with what works.
+        """
+        if not things:
+            return good
+        if not fails:
+            if self.tries <= 0:
+                return good
+            self.tries -= 1
+            if self.works((*good, *things)):
+                return *good, *things
+        if len(things) == 1:
+            return good
+        half = len(things) // 2
+        more = self.extended(good, things[:half], fails=False)
+        return self.extended(more, things[half:], fails=more == (*good, *things[:half]))

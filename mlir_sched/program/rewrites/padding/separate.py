@@ -1,0 +1,71 @@
+"""Padded tensors that stay apart from what reads them, where a compiler flag would have IREE fuse the two.
+
+IREE 3.13 does not compile all that it fuses: a pooling that takes the largest element of an image padded with minus
+infinity fails, for one. A barrier behind the padding keeps both apart, as they are without the flag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.payload import PAD
+from mlir_sched.program.rewrites.linalg_ops import barrier
+from mlir_sched.program.rewrites.padding.padding_rewrite import PaddingRewrite, PadSite
+from mlir_sched.program.rewrites.padding.tensor_pad import number_around, padded_alike, widths_of
+from mlir_sched.program.rewrites.site_rewrite import told_apart
+
+
+@dataclass(frozen=True)
+class NumberedSite(PadSite):
+    """A padded tensor, with any constant around it."""
+
+    @property
+    def seen(self) -> tuple[Any, ...]:
+        """What finds the padding again."""
+        widths = (f"{name} = {each}" for name, each in widths_of(self.pad).items())
+        return str(self.inputs[0].type), str(self.result.type), *widths
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """A key, equal for padded tensors that the same replacement is right for."""
+        return *self.seen, number_around(self.pad)
+
+
+@dataclass(frozen=True)
+class SeparatePadding(PaddingRewrite):
+    """Puts a barrier behind padding.
+
+    Attributes:
+        places: The kinds of padding, by their labels; None for all.
+    """
+
+    name = "separate_padding"
+    symbol = "padding"
+    places: tuple[str, ...] | None = None
+
+    def fits(self, site: PadSite) -> bool:
+        """Say whether a static tensor has a constant around it."""
+        return bool(number_around(site.pad))
+
+    def sites(self, program: ir.Module) -> list[PadSite]:
+        """Return the tensors with a constant around them, except those that no matcher tells apart."""
+        pads = [NumberedSite(op) for op in walk(program.operation) if op.name == PAD]
+        return [site for site in told_apart(pads, lambda site: site.seen) if self.fits(site)]
+
+    def kinds(self, program: ir.Module) -> dict[str, list[PadSite]]:
+        """Return the padded tensors of the places."""
+        found = super().kinds(program)
+        return {label: alike for label, alike in found.items() if self.places is None or label in self.places}
+
+    def compute(self, site: PadSite, *inputs: Any) -> Any:
+        """Return the padded tensor behind a barrier."""
+        (source,) = inputs
+        return barrier(padded_alike(source, site.pad))
+
+    def marked(self, result: Any) -> Any:
+        """Return the padding."""
+        return producer(result.owner.operands[0])
