@@ -269,6 +269,26 @@ def replay(
     raise typer.Exit(code)
 
 
+@app.command()
+def explain(
+    tuned: Annotated[Path, typer.Argument(help="A folder that tune wrote.", metavar="TUNED")],
+    model: Annotated[Path, typer.Argument(help="The program it was tuned for.", metavar="MODEL.mlir")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("explained"),
+    parameters: Parameters = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is wrong with variants that were left out.
+
+    Reduces the program to the few ops for which a variant does not compile or computes other numbers, and prints the
+    commands that show it.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli.explain import run_explain
+
+        code = run_explain(tuned, model, output, parameters or (), out)
+    raise typer.Exit(code)
+
+
 @app.command("compile")
 def compile_(
     model: Annotated[Path, typer.Argument(help="A program that iree-compile reads.", metavar="MODEL.mlir")],

@@ -19,6 +19,7 @@ _FIELDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("parameters",): list,
     ("flags",): list,
     ("dispatches",): list,
+    ("left_out",): dict,
     ("program",): dict,
     ("program", "decisions"): dict,
     ("program", "gained"): bool,

@@ -1,7 +1,7 @@
 """Padded tensors that stay apart from what reads them, where a compiler flag would have IREE fuse the two.
 
-IREE 3.13 does not compile all that it fuses: a pooling that takes the largest element of an image padded with minus
-infinity fails, for one. A barrier behind the padding keeps both apart, as they are without the flag.
+IREE 3.13 does not compile all that it fuses: products with overlapping tiles of a padded image crash the compiler, for
+one. A barrier behind the padding keeps both apart, as they are without the flag.
 """
 
 from __future__ import annotations
