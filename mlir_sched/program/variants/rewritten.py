@@ -128,14 +128,14 @@ def decided_variant(
 
 
 def applying_variant(path: Path, target: Target, plan: Plan) -> Variant | None:
-    """Return the variant of a program by a plan; None where its rewrites do not apply to the program.
+    """Return the variant of a program by a plan, repaired; None where its rewrites do not apply to the program.
 
     Raises:
         UserError: The compiler rejects the program.
         MlirSchedError: IREE fails on the program.
     """
     if not plan.steps:
-        return Variant(plan)
+        return program_repair(path, target).of(Variant(plan))
     script = run_isolated(target.flags, _SCRIPT_WHERE, str(path), plan, limits=EXTRACTION_LIMITS)
     return Variant(plan, script) if script is not None else None
 
