@@ -169,7 +169,8 @@ class _Case:
         """Return the program without any plan, repaired where IREE is known to compile it wrong."""
         plain = applying_variant(path, self.target, Plan())
         assert plain is not None
-        return self.programs.first(path, self.target, plain, self.parameters)
+        built = self.programs.build(path, self.target, plain, self.parameters)
+        return self.programs.first(built, self.target)
 
     def _wrong(self, default: BuiltVariant, built: BuiltVariant) -> tuple[str, str]:
         try:
