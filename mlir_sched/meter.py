@@ -25,11 +25,12 @@ from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
-from mlir_sched.program.variants.programs import MeasuredPrograms, Programs
+from mlir_sched.program.variants.programs import MeasuredPrograms, Programs, Source
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.search.strategy import DRAWN
 from mlir_sched.targets import absent_target, detect_target
 from mlir_sched.targets.target import Target
+from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -59,8 +60,15 @@ class Meter(Protocol):
     def evaluator(self, built: BuiltVariant) -> AbstractContextManager[Evaluator]:
         """Return the evaluator for the tasks of a variant."""
 
-    def programs(self, evaluators: Evaluators) -> AbstractContextManager[Programs]:
-        """Return what makes programs without scripts and says what they take, given the evaluators of the run."""
+    def programs(
+        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
+    ) -> AbstractContextManager[Programs]:
+        """Return what makes programs without scripts and says what they take.
+
+        Args:
+            evaluators: The evaluators of the run.
+            parameters: Files with the model's weights.
+        """
 
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
         """Return the times of programs with their best scripts so far, by name, relative to one of them."""
@@ -122,10 +130,13 @@ class MeasuredOnDevice:
         flags = built.model.task_flags
         return CompileAndRun(flags, on_cores, model=self.gpu_times, code=self.code, shared=self.workers)
 
-    def programs(self, evaluators: Evaluators) -> AbstractContextManager[MeasuredPrograms]:
+    def programs(
+        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
+    ) -> AbstractContextManager[MeasuredPrograms]:
         """Return what times programs, in a process of its own."""
         del evaluators
-        return MeasuredPrograms.open(self._measuring.first_look, self.options.values)
+        source = Source(self.model, self.target, parameters)
+        return MeasuredPrograms.open(source, self._measuring.first_look, self.options.values)
 
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
         """Compile the programs with their scripts and time them in turns."""
@@ -186,9 +197,12 @@ class EstimatedByModel:
         """Return an evaluator that runs nothing."""
         return CompileAndAssemble(built.model.task_flags, self.target, code=self.code, shared=self.workers)
 
-    def programs(self, evaluators: Evaluators) -> AbstractContextManager[EstimatedPrograms]:
+    def programs(
+        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
+    ) -> AbstractContextManager[EstimatedPrograms]:
         """Return what adds up the estimates of a program's dispatches."""
-        return nullcontext(EstimatedPrograms(evaluators, modelled_device(self.target)))
+        source = Source(self.model, self.target, parameters)
+        return nullcontext(EstimatedPrograms(source, evaluators, modelled_device(self.target)))
 
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
         """Return what the programs are expected to take."""

@@ -122,8 +122,8 @@ def tune(
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
-                with meter.programs(evaluators) as programs:
-                    variants = build_variants(path, target, programs, weights, choice, local_sync=local_sync)
+                with meter.programs(evaluators, weights) as programs:
+                    variants = build_variants(programs, choice, local_sync=local_sync)
                 choice.keep()
                 for text in variants.tracebacks:
                     errors.add(text)
@@ -141,7 +141,7 @@ def tune(
                 )
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
-                opened, sites = partial(meter.programs, evaluators), variants.space.sites
+                opened, sites = partial(meter.programs, evaluators, weights), variants.space.sites
                 algorithms = Algorithms(path, target, fastest(variants.built), opened, sites, weights)
                 search = VariantSearch.of(
                     run,
@@ -151,7 +151,7 @@ def tune(
                     AlgorithmChoice(run, algorithms),
                     variants.dominant,
                     ValueRecorder.of(target, run.budget.whole_s).with_values,
-                    partial(programs.profiled, target=target),
+                    programs.profiled,
                 )
                 with Interruption(run.clock) as interruption:
                     for program, work in with_callbacks(search.work(), callbacks):

@@ -22,13 +22,12 @@ from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.other_algorithms import OtherAlgorithm
-from mlir_sched.program.variants.programs import Programs
+from mlir_sched.program.variants.programs import Programs, Source
 from mlir_sched.program.variants.rewritten import RewrittenVariants
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
-from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.program_search import ProgramSearch
 
 
@@ -44,28 +43,34 @@ class RecordedPrograms(Programs):
     tasks: RecordedTasks
     clock: VirtualClock
 
+    @staticmethod
+    def of(tasks: RecordedTasks, clock: VirtualClock, path: Path) -> RecordedPrograms:
+        """Return the programs of a recorded run, on its machine, as far as rules ask for the machine.
+
+        Args:
+            path: The file of the run, which stands for the network.
+        """
+        processor, threads = tasks.run.machine.processor, tasks.run.threads
+        target = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "recorded", "", processor, threads, 64, 32)
+        return RecordedPrograms(Source(path, target), tasks, clock)
+
     @property
     def run(self) -> RecordedRun:
         """The recorded run."""
         return self.tasks.run
 
     @cached_property
-    def target(self) -> Target:
-        """The machine, as far as rules ask for it."""
-        return Target(
-            "llvm-cpu", "llvm-cpu", LOCAL, (), "recorded", "", self.run.machine.processor, self.run.threads, 64, 32
-        )
-
-    @cached_property
     def sites(self) -> Mapping[str, Site]:
         """The sites of the network, by name."""
-        kinds = {type(kind).__name__: kind for kind in offered_site_kinds(target_kind(self.target.name).rewrites)}
+        kinds = {
+            type(kind).__name__: kind for kind in offered_site_kinds(target_kind(self.source.target.name).rewrites)
+        }
         return {name: Site(kinds[kind], shape) for name, (kind, shape) in self.run.sites.items()}
 
     @contextmanager
-    def rewriting(self, path: Path, target: Target) -> Iterator[Callable[[], RewrittenVariants]]:
+    def rewriting(self) -> Iterator[Callable[[], RewrittenVariants]]:
         """Yield what returns the plans with rewrites."""
-        del path
+        target = self.source.target
         offered = [Plan(rewrites) for rewrites in offered_rewrites(target_kind(target.name).rewrites, target.cores)]
         recorded = {plan.name for plan in self.run.plans}
         variants = tuple(_scripted(plan) for plan in offered if plan.name in recorded)
@@ -76,29 +81,22 @@ class RecordedPrograms(Programs):
 
         yield rewritten
 
-    def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
+    def planned(self, plan: Plan) -> Variant:
         """Return the variant by a plan."""
-        del path, target
         return _scripted(plan)
 
-    def build(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
-    ) -> BuiltVariant:
+    def build(self, variant: Variant) -> BuiltVariant:
         """Return a variant."""
-        del target, parameters
-        return self._built(path, variant)
+        return self._built(variant)
 
-    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def first(self, built: BuiltVariant) -> BuiltVariant:
         """Return the default variant as it is."""
-        del target
         return built
 
-    def attempt(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
-    ) -> Attempt:
+    def attempt(self, variant: Variant, default: Model) -> Attempt:
         """Return a variant, or why there is none."""
-        del target, parameters, default
-        built, plan = self._built(path, variant), self.run.plan(variant.name)
+        del default
+        built, plan = self._built(variant), self.run.plan(variant.name)
         return Attempt(built) if plan.code else Attempt(None, plan.why_not)
 
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
@@ -109,13 +107,12 @@ class RecordedPrograms(Programs):
         failed = {each.variant.name: self.run.plan(each.variant.name).why_not for each in timed if each.timing is None}
         return tuple(timed), failed
 
-    def profiled(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def profiled(self, built: BuiltVariant) -> BuiltVariant:
         """Return a variant that was timed with its profile."""
-        return built if built.timing is None else self.profiled_first(built, target)
+        return built if built.timing is None else self.profiled_first(built)
 
-    def profiled_first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def profiled_first(self, built: BuiltVariant) -> BuiltVariant:
         """Return a variant with its profile."""
-        del target
         if built.profile is not None:
             return built
         plan, weights = self.run.plan(built.variant.plan.base.name), {t.name: t.weight for t in built.model.tasks}
@@ -186,10 +183,10 @@ class RecordedPrograms(Programs):
             self.clock.works(plan.build_s + plan.look_s)
         return {program.name: program.expected_s() for program in programs}
 
-    def _built(self, path: Path, variant: Variant) -> BuiltVariant:
+    def _built(self, variant: Variant) -> BuiltVariant:
         plan = self.run.plan(variant.name)
         self.clock.works(plan.build_s)
-        model = Model(str(path), (), tuple(map(self.tasks.task, plan.tasks)), variant.plan.flags)
+        model = Model(str(self.source.path), (), tuple(map(self.tasks.task, plan.tasks)), variant.plan.flags)
         return BuiltVariant(variant, model, _program(plan), None, (), build_s=self.clock.speed * plan.build_s)
 
     def _timed(self, built: BuiltVariant) -> BuiltVariant:

@@ -35,7 +35,6 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.meter import MeasuredOnDevice
-from mlir_sched.program.building import profiled, try_variant
 from mlir_sched.program.captured_values import ValueRecorder
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import ProgramSpace
@@ -43,7 +42,7 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.choosing import SHORT_S, BuiltVariants
 from mlir_sched.program.variants.other_algorithms import Algorithms
 from mlir_sched.program.variants.programs import Programs
-from mlir_sched.program.variants.rewritten import flagged_variants, rewriting
+from mlir_sched.program.variants.rewritten import flagged_variants
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -103,11 +102,11 @@ class Recording:
     def make_plans(self, evaluators: Evaluators) -> None:
         """Compile, time and profile every plan."""
         default, *flagged = flagged_variants(self.target)
-        with rewriting(self.path, self.target) as found, self.meter.programs(evaluators) as programs:
+        with self.meter.programs(evaluators, self.parameters) as programs, programs.rewriting() as found:
             with seconds_of() as begin:
-                first = programs.build(self.path, self.target, default, self.parameters)
+                first = programs.build(default)
                 rewritten = found()
-                first = programs.first(first, self.target)
+                first = programs.first(first)
             self.begin_s, self.sites = rounded(begin.seconds - first.build_s), rewritten.sites
             self._add(first, programs)
             for variant in (*flagged, *rewritten.variants):
@@ -172,7 +171,7 @@ class Recording:
     def _attempt(self, variant: Variant, programs: Programs) -> None:
         default = next(iter(self.built.values()))
         with seconds_of() as built:
-            attempt = try_variant(self.path, self.target, variant, self.parameters, default.model)
+            attempt = programs.attempt(variant, default.model)
         if attempt.built is None:
             self.plans[variant.name] = RecordedPlan(variant.name, rounded(built.seconds), attempt.why)
             print(f"  {variant.name}: {attempt.why}")
@@ -185,7 +184,7 @@ class Recording:
         with seconds_of() as look:
             (*_, timed), failed = programs.time([*others, built])
         with seconds_of() as profiling:
-            timed = profiled(timed, self.target)
+            timed = programs.profiled(timed)
         with seconds_of() as capture:
             timed = ValueRecorder.of(self.target, math.inf).with_values(timed)
         called = tuple(Called(task.key + _mark(built), task.name, task.weight) for task in timed.model.tasks)

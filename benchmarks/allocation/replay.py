@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from benchmarks.allocation.candidates import RecordedOrder, RecordedSpace, RecordedTasks
@@ -65,14 +64,14 @@ def replay(
     """
     clock, tasks = VirtualClock(speed), RecordedTasks(run, order)
     with clock.instead_of_the_machines():
-        return _replayed(RecordedPrograms(tasks, clock), path, minutes, scheduler or GradientScheduler())
+        return _replayed(RecordedPrograms.of(tasks, clock, path), minutes, scheduler or GradientScheduler())
 
 
-def _replayed(programs: RecordedPrograms, path: Path, minutes: float, scheduler: TaskScheduler) -> Replayed:
-    run, clock, target = programs.run, programs.clock, programs.target
+def _replayed(programs: RecordedPrograms, minutes: float, scheduler: TaskScheduler) -> Replayed:
+    run, clock, path, target = programs.run, programs.clock, programs.source.path, programs.source.target
     options, store = TuneOptions(minutes=minutes, threads=run.threads), VirtualStore()
     choice = VariantChoice.of(path, target, options, store, 0.0)
-    variants = build_variants(path, target, programs, (), choice)
+    variants = build_variants(programs, choice)
     choice.keep()
     space = RecordedSpace(programs.tasks)
     method = SearchMethod(RecordedOrder, RandomModel, scheduler)
@@ -86,7 +85,7 @@ def _replayed(programs: RecordedPrograms, path: Path, minutes: float, scheduler:
             AlgorithmChoice(tuning, programs),
             variants.dominant,
             programs.values(tuning.budget.whole_s),
-            partial(programs.profiled, target=target),
+            programs.profiled,
         )
         for program, work in search.work():
             work.run(evaluators.of(program.built))

@@ -102,9 +102,8 @@ class EstimatedPrograms(Programs):
     evaluators: Evaluators
     device: GpuResources
 
-    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def first(self, built: BuiltVariant) -> BuiltVariant:
         """Return the default variant with its estimated time; what cannot be run is not left out."""
-        del target
         return self._estimated(built, None)
 
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -30,7 +30,7 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.compile_policy import NOT_TRIED
 from mlir_sched.program.variants.early_decisions import DOMINATED
 from mlir_sched.program.variants.mending import last_first
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.variants.rewritten import applying_variant, flagged_variants, placed_sites, rewriting
 from mlir_sched.program.whole_program import checks_of
 from mlir_sched.replaying.reduction import fewest
@@ -104,7 +104,8 @@ def explain(
     progress(Progress("looking for the variants that were left out"))
     wanted = [plan for plan in _plans(path, target) if _was_tried(plan, folder.summary.get("left_out") or {})]
     found = []
-    with MeasuredPrograms.open(RunnerOptions.for_device(target.driver).first_look) as programs:
+    source = Source(path, target, weights)
+    with MeasuredPrograms.open(source, RunnerOptions.for_device(target.driver).first_look) as programs:
         for plan in wanted:
             progress(Progress(f"reducing {plan.name}"))
             case = _Case(path, target, plan, weights, programs)
@@ -169,8 +170,8 @@ class _Case:
         """Return the program without any plan, repaired where IREE is known to compile it wrong."""
         plain = applying_variant(path, self.target, Plan())
         assert plain is not None
-        built = self.programs.build(path, self.target, plain, self.parameters)
-        return self.programs.first(built, self.target)
+        programs = replace(self.programs, source=replace(self.programs.source, path=path))
+        return programs.first(programs.build(plain))
 
     def _wrong(self, default: BuiltVariant, built: BuiltVariant) -> tuple[str, str]:
         try:

@@ -24,14 +24,12 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.building import try_variant
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.repair.repaired import wrong_forms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants.programs import MeasuredPrograms
-from mlir_sched.program.variants.rewritten import planned_variant
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets import detect_target
 from mlir_sched.transform_scripts.script.form import script_context
@@ -102,16 +100,17 @@ class RewriteTests(ABC):
         """The rewrite is proven applied, and the program computes what it computes without the rewrite."""
         target, made = detect_target(self.target, 1), self.make()
         options = RunnerOptions.for_device(target.driver).first_look
-        with temporary_folder() as folder, MeasuredPrograms.open(options) as programs:
-            for name, text in self.programs().items():
-                path = Path(folder) / "model.mlir"
-                path.write_text(text)
-                default = programs.first(programs.build(path, target, Variant(Plan()), ()), target)
-                attempt = try_variant(path, target, planned_variant(path, target, Plan((made,))), (), default.model)
-                assert attempt.built is not None, f"{name}: {attempt.why}"
-                (_, timed), failed = programs.time([default, attempt.built])
-                assert failed == {}, name
-                assert timed.timing is not None, name
+        with temporary_folder() as folder:
+            path = Path(folder) / "model.mlir"
+            with MeasuredPrograms.open(Source(path, target), options) as programs:
+                for name, text in self.programs().items():
+                    path.write_text(text)
+                    default = programs.first(programs.build(Variant(Plan())))
+                    attempt = programs.attempt(programs.planned(Plan((made,))), default.model)
+                    assert attempt.built is not None, f"{name}: {attempt.why}"
+                    (_, timed), failed = programs.time([default, attempt.built])
+                    assert failed == {}, name
+                    assert timed.timing is not None, name
 
     @contextmanager
     def _program(self, text: str) -> Iterator[ir.Module]:

@@ -23,7 +23,12 @@ def test_findings_are_printed_with_their_commands(
     findings: tuple[Finding, ...], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
-    monkeypatch.setattr("mlir_sched.cli.explain.explain", lambda *paths, **_: given.append(paths) or findings)
+
+    def explained(*paths: Path, **_: object) -> tuple[Finding, ...]:
+        given.append(paths)
+        return findings
+
+    monkeypatch.setattr("mlir_sched.cli.explain.explain", explained)
     ended = cli("explain", "tuned", "model.mlir", "-o", "there")
     assert (ended.code, given) == (0, [(Path("tuned"), Path("model.mlir"), Path("there"))])
     if findings:

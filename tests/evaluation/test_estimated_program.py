@@ -9,12 +9,14 @@ from pathlib import Path
 
 import iree_cases as cases
 import pytest
+from fixed_targets import FIXED_CUDA
 from plans import flagged
 
 from mlir_sched.evaluation.estimating import LAUNCH_S, EstimatedPrograms, with_estimate
 from mlir_sched.evaluation.evaluator import Evaluators, UntunedError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.programs import Source
 from mlir_sched.targets.target import GpuResources
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
@@ -74,7 +76,8 @@ def test_the_ratio_is_to_the_default_whichever_variant_stands_for_it(built: Buil
     default = with_estimate(built, None, Estimates(dict.fromkeys("abc", 0.5)), DEVICE)
     fast = with_estimate(built, default, Estimates(dict.fromkeys("abc", 0.125)), DEVICE)
     with Evaluators(lambda _: nullcontext(Estimates(dict.fromkeys("abc", 0.0625)))) as evaluators:
-        (again, faster), failed = EstimatedPrograms(evaluators, DEVICE).time([fast, replace(built, timing=None)])
+        programs = EstimatedPrograms(Source(Path("model.mlir"), FIXED_CUDA), evaluators, DEVICE)
+        (again, faster), failed = programs.time([fast, replace(built, timing=None)])
     assert (again, failed) == (fast, {})
     assert faster.measured.ratio == 8.0
 

@@ -15,7 +15,7 @@ from mlir_sched.outcome import Verdict
 from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CompilePolicy
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.program import Program
@@ -95,8 +95,8 @@ def test_a_function_whose_numbers_cannot_be_verified_does_not_refuse_the_program
     text: str, name: str, why: str, tmp_path: Path, here: Target
 ) -> None:
     path = write(tmp_path, cases.MATMUL + text)
-    with MeasuredPrograms.open(QUICK) as times:
-        (built,) = build_variants(path, here, times, (), DefaultOnly()).built
+    with MeasuredPrograms.open(Source(path, here), QUICK) as times:
+        (built,) = build_variants(times, DefaultOnly()).built
     assert [entry.name for entry in built.model.entries] == ["mm"]
     assert built.model.not_run == {name: f"{why}, and no result of its dispatches tells more"}
     assert len(built.model.tasks) == 1
@@ -107,10 +107,10 @@ def test_a_function_whose_numbers_cannot_be_verified_does_not_refuse_the_program
 def test_a_program_with_no_other_function_is_refused(tmp_path: Path, here: Target) -> None:
     path = write(tmp_path, NOT_A_NUMBER + NOT_A_NUMBER.replace("undefined", "neither"))
     with (
-        MeasuredPrograms.open(QUICK) as times,
+        MeasuredPrograms.open(Source(path, here), QUICK) as times,
         pytest.raises(UserError, match=r"nothing is tuned, as @undefined: its numbers cannot"),
     ):
-        build_variants(path, here, times, (), DefaultOnly())
+        build_variants(times, DefaultOnly())
 
 
 SUM = """

@@ -18,7 +18,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
 from mlir_sched.program.variants.compile_policy import CompilePolicy
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
@@ -53,8 +53,8 @@ class OnlyO3(CompilePolicy):
 def variants(path: Path, here: Target, *, local_sync: bool) -> BuiltVariants:
     path.write_text(SHORT)
     options = RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.02, min_pairs=2))
-    with MeasuredPrograms.open(options) as times:
-        return build_variants(path, replace(here, cores=2), times, (), OnlyO3(), local_sync=local_sync)
+    with MeasuredPrograms.open(Source(path, replace(here, cores=2)), options) as times:
+        return build_variants(times, OnlyO3(), local_sync=local_sync)
 
 
 def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_that_is_unwanted(

@@ -25,7 +25,7 @@ from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.replaying.program_state import own_flags
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.space import Space
@@ -62,7 +62,8 @@ def test_a_registered_algorithm_is_offered_built_and_searched(
     model: Path, programs: tuple[BuiltVariant, BuiltVariant], tmp_path: Path
 ) -> None:
     default, built = programs
-    algorithms = Algorithms(model, cases.TARGET, default, partial(MeasuredPrograms.open, RunnerOptions()), (SITE,))
+    times = partial(MeasuredPrograms.open, Source(model, cases.TARGET), RunnerOptions())
+    algorithms = Algorithms(model, cases.TARGET, default, times, (SITE,))
     (other,) = algorithms.alternatives(built)
     assert other.name == "column_products(48x64x96)"
     assert other.gone

@@ -14,7 +14,7 @@ from plans import flagged
 
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import build_variants
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -48,8 +48,8 @@ class Found:
 def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: Path, here: Target) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(matmul(48, 64, 32).text)
-    with MeasuredPrograms.open(QUICK) as measured:
-        default = build_variants(path, here, measured).built[0]
+    with MeasuredPrograms.open(Source(path, here), QUICK) as measured:
+        default = build_variants(measured).built[0]
 
     def named(name: str, *flags: str) -> BuiltVariant:
         model = replace(default.model, flags=(*default.model.flags, *flags))

@@ -20,7 +20,7 @@ from mlir_sched.program.variants import programs
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import LAYOUT
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
@@ -130,8 +130,8 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
 
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(programs, "time_variants", timed)
-    times = MeasuredPrograms(cast("Runner", None))
-    found = build_variants(path, cases.TARGET, times, policy=Knowing(decisions, dominant=dominant))
+    times = MeasuredPrograms(Source(path, cases.TARGET), cast("Runner", None))
+    found = build_variants(times, Knowing(decisions, dominant=dominant))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}
     assert others == set(chosen)
     assert (CHOSEN_BEFORE in found.left_out.values()) == (not dominant)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.reasons import reason
@@ -13,7 +12,6 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.building import Attempt, fastest, profiled
 from mlir_sched.program.plan import KeptSite, Plan, Site
 from mlir_sched.program.program_space import DEFAULT_ONLY, KEPT, ProgramSpace
-from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.compile_policy import (
     CHOSEN_BEFORE,
@@ -31,7 +29,6 @@ from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_var
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
-from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.result import Repair
 
 SHORT_S = 5e-3
@@ -87,15 +84,9 @@ class BuiltVariants:
 
 
 def build_variants(
-    path: Path,
-    target: Target,
-    programs: Programs,
-    parameters: tuple[ParameterFile, ...] = (),
-    policy: CompilePolicy | None = None,
-    *,
-    local_sync: bool = True,
+    programs: Programs, policy: CompilePolicy | None = None, *, local_sync: bool = True
 ) -> BuiltVariants:
-    """Compile the model under every variant of the target and find out what all of them take, relative to the default.
+    """Compile a model under every variant of the target and find out what all of them take, relative to the default.
 
     The variants of :data:`DECIDED_EARLY` come first: where one of them makes the program far faster, only variants that
     refine it follow. In a hurry, a refinement may be compiled at once, without the variant itself, where the profile of
@@ -106,10 +97,7 @@ def build_variants(
     code is run once to say how it differs.
 
     Args:
-        path: The model.
-        target: What to compile for.
         programs: Makes the programs and says what they take.
-        parameters: Files with the model's weights.
         policy: Says which variants are compiled; all of them by default, unless one dominates the others.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
 
@@ -118,17 +106,17 @@ def build_variants(
         UserError: The file is no program that can be tuned, or the default variant cannot be run or checked.
     """
     policy = policy or CompilePolicy()
-    default, *flagged = flagged_variants(target)
-    with programs.rewriting(path, target) as found:
-        plain = programs.build(path, target, default, parameters)
+    default, *flagged = flagged_variants(programs.source.target)
+    with programs.rewriting() as found:
+        plain = programs.build(default)
         rewritten = found()
     repair = rewritten.repair
     default, *flagged = map(repair.of, (default, *flagged))
-    first = programs.first(programs.build(path, target, default, parameters) if repair.script else plain, target)
-    found_wrong = programs.judged(Repair(repair.forms), plain, first, target) if repair.script else None
-    choosing = _Choosing(path, target, programs, parameters, policy, (*flagged, *rewritten.variants), (first,))
+    first = programs.first(programs.build(default) if repair.script else plain)
+    found_wrong = programs.judged(Repair(repair.forms), plain, first) if repair.script else None
+    choosing = _Choosing(programs, policy, (*flagged, *rewritten.variants), (first,))
     choosing.run(rewritten)
-    if local_sync and target.cores > 1:
+    if local_sync and programs.source.target.cores > 1:
         choosing.time_in_calling_thread()
     plans = tuple(variant.plan for variant in (default, *choosing.variants))
     return BuiltVariants(
@@ -146,7 +134,7 @@ class _Choosing:
     """The variants of one model while they are compiled and timed.
 
     Attributes:
-        path, target, programs, parameters, policy: As the arguments of :func:`build_variants`.
+        programs, policy: As the arguments of :func:`build_variants`.
         variants: All variants but the default.
         timed: The variants that were compiled so far, the default first; all were timed once the run is over.
         left_out: Why variants are left out so far, by name.
@@ -154,10 +142,7 @@ class _Choosing:
         dominant: Those of :data:`DECIDED_EARLY` that dominate all others.
     """
 
-    path: Path
-    target: Target
     programs: Programs
-    parameters: tuple[ParameterFile, ...]
     policy: CompilePolicy
     variants: Sequence[Variant]
     timed: tuple[BuiltVariant, ...]
@@ -199,7 +184,7 @@ class _Choosing:
 
     def _learn_how_long_calls_take(self) -> None:
         """Profile the default, or time it where IREE records nothing, and tell the policy how long a call takes."""
-        first = self.programs.profiled_first(self.default, self.target)
+        first = self.programs.profiled_first(self.default)
         if first.profile is None:
             (first,), _ = self.programs.time([first])
         self.timed = (first,)
@@ -225,7 +210,7 @@ class _Choosing:
         """Compile and time variants that may dominate all others."""
         if built := self._build(early):
             self._time(self.default, built)
-            self.timed = (self.programs.profiled(self.default, self.target), *self.timed[1:])
+            self.timed = (self.programs.profiled(self.default), *self.timed[1:])
             ratios = {b.variant.plan.whole.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
             for name in [variant.name for variant in early if variant.name in ratios]:
                 far_faster = is_far_faster(name, ratios[name], self.default)
@@ -268,7 +253,7 @@ class _Choosing:
             if not (policy.should_compile_beside(name, extended=extended) if rival else policy.should_compile(name)):
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
-            attempt = self._attempt(variant, model)
+            attempt = self.programs.attempt(variant, model)
             if attempt.diagnostics and (mended := self._mended(variant, attempt, model)):
                 built.append(mended)
                 continue
@@ -279,9 +264,6 @@ class _Choosing:
             self.errors += [attempt.internal_error] if attempt.internal_error else []
             self.policy.note_failure(variant.name)
         return built
-
-    def _attempt(self, variant: Variant, model: Model) -> Attempt:
-        return self.programs.attempt(self.path, self.target, variant, self.parameters, model)
 
     def _mended(self, variant: Variant, failed: Attempt, model: Model) -> BuiltVariant | None:
         """Return a variant that does not compile without the sites at fault; None where none is found.
@@ -294,14 +276,11 @@ class _Choosing:
 
         def attempt(plan: Plan) -> Attempt:
             try:
-                return self._attempt(self.programs.planned(self.path, self.target, plan), model)
+                return self.programs.attempt(self.programs.planned(plan), model)
             except MlirSchedError as error:
                 return Attempt(None, reason(str(error)))
 
-        def placed(plan: Plan) -> Sequence[StagedSite]:
-            return self.programs.placed_sites(self.path, self.target, plan)
-
-        mending = Mending(variant, placed, attempt, self.policy.has_time_again)
+        mending = Mending(variant, self.programs.placed_sites, attempt, self.policy.has_time_again)
 
         def find() -> Sites:
             found = mending.mended(failed.diagnostics)
@@ -335,9 +314,9 @@ class _Choosing:
             return None
         with suppress(MlirSchedError):
             if KEPT in values.values():
-                return self.programs.decided(self.path, self.target, values)
+                return self.programs.decided(values)
             if plan.algorithms:
-                return self.programs.planned(self.path, self.target, plan)
+                return self.programs.planned(plan)
         return next(variant for variant in self.variants if variant.plan == plan.base)
 
 

@@ -37,32 +37,50 @@ from mlir_sched.tensors.values import FunctionValues
 from mlir_sched.tuned_folder.result import Repair
 
 
-class Programs(ABC):
-    """Makes the programs of a model by IREE, and says what they take: measured, or estimated by a model."""
+@dataclass(frozen=True)
+class Source:
+    """What programs are made from.
 
-    def build(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
-    ) -> BuiltVariant:
+    Attributes:
+        path: The model.
+        target: What to compile for.
+        parameters: Files with the model's weights.
+    """
+
+    path: Path
+    target: Target
+    parameters: tuple[ParameterFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Programs(ABC):
+    """Makes the programs of a model by IREE, and says what they take: measured, or estimated by a model.
+
+    Attributes:
+        source: What they are made from.
+    """
+
+    source: Source
+
+    def build(self, variant: Variant) -> BuiltVariant:
         """Compile a variant that has to compile; see :func:`~mlir_sched.program.building.build_variant`."""
-        return build_variant(path, target, variant, parameters)
+        return build_variant(self.source.path, self.source.target, variant, self.source.parameters)
 
     @abstractmethod
-    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
-        """Return the default variant, ready to be compared with; arguments and errors as in :func:`first_variant`."""
+    def first(self, built: BuiltVariant) -> BuiltVariant:
+        """Return the default variant, ready to be compared with; errors as in :func:`first_variant`."""
 
     def judged(
         self,
         repair: Repair,
         plain: BuiltVariant,  # noqa: ARG002 - nothing is run by default
         repaired: BuiltVariant,  # noqa: ARG002
-        target: Target,  # noqa: ARG002
     ) -> Repair:
         """Return a repair with what is known of plain ``iree-compile``'s code; by default nothing.
 
         Args:
             repair: What was repaired.
             plain, repaired: The default variant without the repair and with it.
-            target: What both were compiled for.
         """
         return repair
 
@@ -70,35 +88,33 @@ class Programs(ABC):
     def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
         """Return variants with their times, and why some have none; see :func:`time_variants`."""
 
-    def rewriting(self, path: Path, target: Target) -> AbstractContextManager[Callable[[], RewrittenVariants]]:
+    def rewriting(self) -> AbstractContextManager[Callable[[], RewrittenVariants]]:
         """Try the rewrites beside other work; see :func:`~mlir_sched.program.variants.rewritten.rewriting`."""
-        return rewriting(path, target)
+        return rewriting(self.source.path, self.source.target)
 
-    def planned(self, path: Path, target: Target, plan: Plan) -> Variant:
+    def planned(self, plan: Plan) -> Variant:
         """Return the variant by a plan; see :func:`~mlir_sched.program.variants.rewritten.planned_variant`."""
-        return planned_variant(path, target, plan)
+        return planned_variant(self.source.path, self.source.target, plan)
 
-    def placed_sites(self, path: Path, target: Target, plan: Plan) -> tuple[StagedSite, ...]:
+    def placed_sites(self, plan: Plan) -> tuple[StagedSite, ...]:
         """Return the sites of a plan; see :func:`~mlir_sched.program.variants.rewritten.placed_sites`."""
-        return placed_sites(path, target, plan)
+        return placed_sites(self.source.path, self.source.target, plan)
 
-    def decided(self, path: Path, target: Target, values: Mapping[str, Value]) -> Variant:
+    def decided(self, values: Mapping[str, Value]) -> Variant:
         """Return the variant by decisions; see :func:`~mlir_sched.program.variants.rewritten.decided_variant`."""
-        return decided_variant(path, target, values)
+        return decided_variant(self.source.path, self.source.target, values)
 
-    def attempt(
-        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
-    ) -> Attempt:
+    def attempt(self, variant: Variant, default: Model) -> Attempt:
         """Build a variant beside the default; see :func:`try_variant`."""
-        return try_variant(path, target, variant, parameters, default)
+        return try_variant(self.source.path, self.source.target, variant, self.source.parameters, default)
 
-    def profiled(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def profiled(self, built: BuiltVariant) -> BuiltVariant:
         """Return a variant with its profile; see :func:`profiled`."""
-        return profiled(built, target)
+        return profiled(built, self.source.target)
 
-    def profiled_first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def profiled_first(self, built: BuiltVariant) -> BuiltVariant:
         """Return a variant that was not timed with its profile; see :func:`profiled_first`."""
-        return profiled_first(built, target)
+        return profiled_first(built, self.source.target)
 
 
 @dataclass(frozen=True)
@@ -115,18 +131,20 @@ class MeasuredPrograms(Programs):
 
     @staticmethod
     @contextmanager
-    def open(options: RunnerOptions, values: Sequence[FunctionValues] = ()) -> Iterator[MeasuredPrograms]:
-        """Start a runner and end it; arguments as the attributes."""
+    def open(
+        source: Source, options: RunnerOptions, values: Sequence[FunctionValues] = ()
+    ) -> Iterator[MeasuredPrograms]:
+        """Start a runner and end it; the other arguments as the attributes."""
         with Runner(options) as runner:
-            yield MeasuredPrograms(runner, values)
+            yield MeasuredPrograms(source, runner, values)
 
-    def first(self, built: BuiltVariant, target: Target) -> BuiltVariant:
+    def first(self, built: BuiltVariant) -> BuiltVariant:
         """Return the default variant without the functions that cannot be run or checked; it is not timed yet."""
-        return first_variant(built, target, self.runner, self.values)
+        return first_variant(built, self.source.target, self.runner, self.values)
 
-    def judged(self, repair: Repair, plain: BuiltVariant, repaired: BuiltVariant, target: Target) -> Repair:
+    def judged(self, repair: Repair, plain: BuiltVariant, repaired: BuiltVariant) -> Repair:
         """Check plain ``iree-compile``'s code against that of the repaired program, and profile it."""
-        profile = self.profiled_first(plain, target).profile
+        profile = self.profiled_first(plain).profile
         wrong = difference(self.runner, repaired.model, repaired.compiled(), plain.compiled())
         return replace(repair, wrong=wrong, plain_s=profile.total_s if profile else None)
 

@@ -25,7 +25,7 @@ from mlir_sched.program.rewrites.folding.finding import chains
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants, Handles
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
@@ -151,9 +151,10 @@ def test_the_statistics_of_a_neighbour_are_found_by_the_checks(
     model = write(tmp_path, joined(CONVOLUTION.text(), POINTWISE.text()))
     with script_context(), ir.Location.unknown():
         script = pipeline.script((made,), ir.Module.parse(abi(model)), made.name)
-    with MeasuredPrograms.open(RunnerOptions.for_device(here.driver).first_look) as programs:
-        default = programs.first(model, here, Variant(Plan()), ())
-        attempt = programs.attempt(model, here, Variant(Plan((made,)), script), (), default.model)
+    options = RunnerOptions.for_device(here.driver).first_look
+    with MeasuredPrograms.open(Source(model, here), options) as programs:
+        default = programs.first(programs.build(Variant(Plan())))
+        attempt = programs.attempt(Variant(Plan((made,)), script), default.model)
         assert attempt.built is not None, attempt.why
         _, failed = programs.time([default, attempt.built])
     assert ("wrong" in failed.get(made.name, "")) != right, failed

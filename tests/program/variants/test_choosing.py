@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from rewriting import write
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import ATTENTION, DECIDED_EARLY, DOMINATED, LAYOUT
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.targets.target import Target
 
@@ -26,6 +27,12 @@ FEWER, REFINED = f"{LAYOUT}+packed_weights", f"{LAYOUT}+packed_weights+fused_pad
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("building"), network())
+
+
+def timed(model: Path, target: Target) -> AbstractContextManager[MeasuredPrograms]:
+    """Open what makes and times the programs of a model, for a few hundredths of a second each."""
+    options = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
+    return MeasuredPrograms.open(Source(model, target), options)
 
 
 class Told(CompilePolicy):
@@ -60,8 +67,8 @@ class AtOnce(Told):
 
 def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> None:
     policy = Told(dominant=True)
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(model, here, times, (), policy)
+    with timed(model, here) as times:
+        variants = build_variants(times, policy)
     assert policy.asked == [LAYOUT, "dominates"]
     assert [built.variant.name for built in variants.built] == ["default", LAYOUT]
     assert set(variants.left_out.values()) == {DOMINATED.format(LAYOUT)}
@@ -71,8 +78,8 @@ def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> 
 @pytest.mark.landing
 def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, here: Target) -> None:
     policy = Told(dominant=False)
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(model, here, times, (), policy)
+    with timed(model, here) as times:
+        variants = build_variants(times, policy)
     assert policy.asked[:2] == [LAYOUT, "dominates"]
     assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
     assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}
@@ -88,8 +95,8 @@ def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
 ) -> None:
     monkeypatch.setattr("mlir_sched.program.variants.early_decisions.REPLACED_SHARE", -1.0)
     policy = AtOnce(dominant=False, wanted=(LAYOUT, compiled))
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(write(tmp_path, separable()), here, times, (), policy)
+    with timed(write(tmp_path, separable()), here) as times:
+        variants = build_variants(times, policy)
     built = [each.variant.name for each in variants.built]
     if compiled:
         assert built == ["default", compiled]
@@ -136,8 +143,8 @@ def test_what_refines_attention_and_the_layout_comes_first(
     monkeypatch.setattr("mlir_sched.program.variants.early_decisions.channels_first_share", lambda _: -1.0)
     both = f"{LAYOUT}+{ATTENTION}+packed_weights"
     policy = AtOnce(dominant=False, wanted=(both, f"{ATTENTION}+packed_weights"))
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(write(tmp_path, after_convolutions()), here, times, (), policy)
+    with timed(write(tmp_path, after_convolutions()), here) as times:
+        variants = build_variants(times, policy)
     assert [built.variant.name for built in variants.built] == ["default", both]
     assert variants.dominant == (ATTENTION,)
 
@@ -146,8 +153,8 @@ def test_what_refines_attention_and_the_layout_comes_first(
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
     refined = f"{ATTENTION}+packed_weights"
     policy = Told(dominant=True, wanted=(ATTENTION, refined))
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(write(tmp_path, layer()), here, times, (), policy)
+    with timed(write(tmp_path, layer()), here) as times:
+        variants = build_variants(times, policy)
     assert policy.asked == [ATTENTION, "dominates", refined]
     assert [built.variant.name for built in variants.built] == ["default", ATTENTION, refined]
     assert {"O3", "data-tiling", "packed_weights"} <= variants.left_out.keys()
@@ -178,8 +185,8 @@ def test_in_a_hurry_the_times_of_the_default_are_known_before_refinements_are_co
     model: Path, here: Target
 ) -> None:
     policy = Hurried(dominant=False)
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        (default,) = build_variants(model, here, times, (), policy).built
+    with timed(model, here) as times:
+        (default,) = build_variants(times, policy).built
     assert default.timing is not None
     assert default.profile is not None
     assert policy.expected_s == default.profile.total_s

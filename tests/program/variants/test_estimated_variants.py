@@ -25,6 +25,7 @@ from mlir_sched.program.variants import programs
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
 from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import DOMINATED, LAYOUT
+from mlir_sched.program.variants.programs import Source
 from mlir_sched.program.variants.rewritten import RewrittenVariants
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -65,8 +66,9 @@ def estimated(
     monkeypatch.setattr(programs, "build_variant", build_variant)
     monkeypatch.setattr(estimating, "with_estimate", estimate)
     monkeypatch.setattr("mlir_sched.program.variants.choosing.program_hash", lambda vmfb: vmfb.decode())
-    times = EstimatedPrograms(Evaluators(lambda _: nullcontext(cast(Any, None))), cast(Any, None))
-    return build_variants(write(folder, two_shapes()), FIXED_CUDA, times, (), choice)
+    source = Source(write(folder, two_shapes()), FIXED_CUDA)
+    evaluators = Evaluators(lambda _: nullcontext(cast(Any, None)))
+    return build_variants(EstimatedPrograms(source, evaluators, cast(Any, None)), choice)
 
 
 def test_variants_with_other_code_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

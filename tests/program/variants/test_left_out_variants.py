@@ -22,7 +22,7 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants import choosing, programs
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import EXTENDED, CompilePolicy
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.variants.rewritten import ALL, RewrittenVariants
 from mlir_sched.runner import Runner
 from mlir_sched.targets.target import Target
@@ -55,7 +55,7 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
     monkeypatch.setattr(programs, "time_variants", lambda built, runner: (tuple(built), {}))
     no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
     monkeypatch.setattr(programs, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
-    found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)))
+    found = build_variants(MeasuredPrograms(Source(model, cases.TARGET), cast("Runner", None)))
     assert found.built[0].variant.name == "default"
     assert {name: found.left_out[name] for name in ("O3", "data-tiling", "r")} == {
         "O3": "IREE does not compile it: IREE's code needs 49152 bytes of stack, more than its limit of 32768",
@@ -97,7 +97,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(programs, "time_variants", lambda built, runner: (tuple(built), {}))
-    found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)), policy=NoneExtended())
+    found = build_variants(MeasuredPrograms(Source(model, cases.TARGET), cast("Runner", None)), NoneExtended())
     assert built in [b.variant.name for b in found.built]
     (left_out,) = {"a", "a+b"} - {built}
     assert found.left_out[left_out] == why

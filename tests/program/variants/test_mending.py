@@ -23,7 +23,7 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CompilePolicy
 from mlir_sched.program.variants.mending import Mending, last_first, named_in
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.variants.rewritten import decided_variant
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.targets.target import Target
@@ -141,8 +141,10 @@ class Only(CompilePolicy):
 @pytest.mark.promise
 def test_padding_that_iree_cannot_fuse_stays_as_it_was_and_the_rest_is_fused(tmp_path: Path, here: Target) -> None:
     model = write(tmp_path, convolved_and_transformed())
-    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
-        variants = build_variants(model, here, times, (), Only(FUSED), local_sync=False)
+    with MeasuredPrograms.open(
+        Source(model, here), RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
+    ) as times:
+        variants = build_variants(times, Only(FUSED), local_sync=False)
     assert [built.variant.name for built in variants.built] == ["default", f"{FUSED} except for padding(1x18x18x8)"]
     built = variants.built[1]
     assert built.timing is not None, variants.left_out

@@ -16,7 +16,7 @@ from rewriting import rewritten_variants, run
 from mlir_sched.program.building import build_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.program.variants.programs import MeasuredPrograms
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RunnerOptions
 
 pytestmark = pytest.mark.promise
@@ -42,7 +42,7 @@ def layout(path: Path) -> BuiltVariant:
 
 @pytest.fixture(scope="module")
 def algorithms(path: Path, default: BuiltVariant) -> Algorithms:
-    times = partial(MeasuredPrograms.open, RunnerOptions())
+    times = partial(MeasuredPrograms.open, Source(path, cases.TARGET), RunnerOptions())
     return Algorithms(path, cases.TARGET, default, times, convolution_sites(*SHAPES))
 
 
