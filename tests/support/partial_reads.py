@@ -56,6 +56,16 @@ func.func @main(%x: tensor<1x3x6x8xf32>) -> (tensor<1x3x6x8xf32>, tensor<1x3x3x4
 """
 """A pooling with one tap, as feature pyramids end in: every second pixel."""
 
+SLICED = """
+func.func @main(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<3x4xf32>) {
+  %y = arith.addf %x, %x : tensor<6x8xf32>
+  %slice = tensor.extract_slice %y[0, 1] [3, 4] [2, 2] : tensor<6x8xf32> to tensor<3x4xf32>
+  %part = arith.negf %slice : tensor<3x4xf32>
+  return %y, %part : tensor<6x8xf32>, tensor<3x4xf32>
+}
+"""
+"""A slice with strides, which IREE makes no generic op of."""
+
 
 @dataclass(frozen=True)
 class ReadProgram:
@@ -125,6 +135,7 @@ WHOLE = {
     "whole": reading("(i, j) -> (i, j)", "6x8", lambda y: y),
     "transposed": reading("(i, j) -> (j, i)", "8x6", lambda y: y.T),
     "pooling": ReadProgram(POOLED, (1, 3, 6, 8), lambda x: (x + np.float32(1), x[:, :, ::2, ::2] + np.float32(1))),
+    "slice": ReadProgram(SLICED, (ROWS, COLUMNS), lambda x: (x + x, -(x + x)[::2, 1::2])),
     "alone": reading("(i, j) -> (i * 2, j)", "3x8", lambda y: y[::2], shared=False),
 }
-"""Programs whose values are read whole, by a pooling, or in part by the only reader."""
+"""Programs whose values are read whole, by a pooling or a slice, or in part by the only reader."""

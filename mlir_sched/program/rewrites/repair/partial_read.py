@@ -69,8 +69,9 @@ def _may_be_fused(value: Any, *, shared: bool = False) -> bool:
     loops = _loops(op, maps)
     if not loops or not _is_element_wise(op, maps, loops):
         return False
-    whole = [v for v, m in zip(op.operands, maps, strict=True) if _are_all(_places(v, m, loops), loops)]
-    return shared or any(map(_may_be_fused, whole[: len(whole) - len(op.results)]))
+    inputs = list(zip(op.operands, maps, strict=True))[: -len(op.results)]
+    whole = dict.fromkeys(v for v, m in inputs if _are_all(_places(v, m, loops), loops))
+    return shared or any(map(_may_be_fused, whole))
 
 
 def _maps_of(op: Any) -> list[ir.AffineMap]:
