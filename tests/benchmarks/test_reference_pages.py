@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from folders import ROOT
-from made_result import RESULT
+from made_result import WHOLE
 from test_layers import LAYERS
 
 from benchmarks.pages import reference
@@ -88,7 +88,7 @@ def written(made: Any, data: Any) -> Iterator[tuple[str, list[str]]]:
 
 def test_every_field_of_a_summary_is_there_in_the_order_of_the_file() -> None:
     shown = {name: names_in(part) for name, part in parts_of(summary()).items()}
-    parts = list(written(RESULT, json.loads(json.dumps(RESULT.to_json()))))
+    parts = list(written(WHOLE, json.loads(json.dumps(WHOLE.to_json()))))
     assert [names for _, names in parts] == [shown[name] for name, _ in parts]
     assert {name for name, _ in parts} == shown.keys()
 

@@ -1,9 +1,11 @@
-"""The result of a run that was made up, with every part that a result can have."""
+"""Results of runs that were made up."""
+
+from dataclasses import replace
 
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, RelativeSpeed, SketchWorth
-from mlir_sched.tuned_folder.result import CurvePoint, DispatchResult, ProgramCurve, ProgramResult, TuneResult
+from mlir_sched.tuned_folder.result import CurvePoint, DispatchResult, ProgramCurve, ProgramResult, Repair, TuneResult
 
 
 def timing(median_s: float, ratio: float = 1.0) -> Timing:
@@ -40,3 +42,5 @@ RESULT = TuneResult(
         ProgramCurve("other", (CurvePoint(70.0, 0, 9e-2),)),
     ),
 )  # fmt: skip
+WHOLE = replace(RESULT, program=replace(RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3)))
+"""A result with every part that a result can have."""
