@@ -13,6 +13,7 @@ PROGRAMS = {
     "gains": "operators.gains",
     "further_shapes": "operators.further_shapes",
     "hardware_specific": "operators.hardware_specific",
+    "transposed_products": "operators.transposed_products",
     "roofline": "figures.roofline",
     "networks": "networks",
     "networks.coverage": "networks.coverage",

@@ -85,12 +85,16 @@ class Setting:
 
 
 class Comparison:
-    """The comparison of one operator with one seed; its processes end with :meth:`run`."""
+    """The comparison of one operator with one seed.
+
+    Attributes:
+        ways: The ways and empty calls that can be sampled, once the processes are started.
+    """
 
     def __init__(self, operator: Operator, setting: Setting, folder: Path, seed: int) -> None:
         self._operator, self._setting, self._folder, self._seed = operator, setting, folder, seed
+        self.ways: list[TimedWay] = []
         self._processes: dict[str, PeerProcess] = {}
-        self._timed_ways: list[TimedWay] = []
         self._tuning: dict[str, Tuning] = {}
         self._notes: list[str] = []
 
@@ -102,15 +106,11 @@ class Comparison:
             PeerError: IREE itself fails.
         """
         setting = self._setting
-        built = build(self._operator, setting.target, self._folder, trials=setting.trials, seed=self._seed)
-        self._notes += built.notes
-        if built.tuning is not None:
-            self._tuning[TUNED] = built.tuning
         with ExitStack() as stack:
-            self._start(built, stack)
+            built = self.start(stack)
             samples = interleave(
-                self._timed_ways,
-                self._sample,
+                self.ways,
+                self.sample,
                 rounds=setting.rounds,
                 patience_s=setting.patience_s,
                 rng=np.random.default_rng(self._seed),
@@ -118,6 +118,16 @@ class Comparison:
         notes = tuple(dict.fromkeys(self._notes))
         ceilings = roofline.measure(setting.cores)
         return Session(self._seed, samples, self._tuning, notes, built.flops, built.moved_bytes, ceilings)
+
+    def start(self, stack: ExitStack) -> Built:
+        """Build all programs, check them, and start processes that end with the stack; exceptions as of :meth:`run`."""
+        setting = self._setting
+        built = build(self._operator, setting.target, self._folder, trials=setting.trials, seed=self._seed)
+        self._notes += built.notes
+        if built.tuning is not None:
+            self._tuning[TUNED] = built.tuning
+        self._start(built, stack)
+        return built
 
     def _start(self, built: Built, stack: ExitStack) -> None:
         """Start and prepare every available framework; a framework other than IREE that fails becomes a note."""
@@ -189,17 +199,18 @@ class Comparison:
             wrong = difference(reference, result, built)
             if wrong is None:
                 detail = ", ".join(filter(None, (way["detail"], LOCAL_SYNC if spec.name == SYNC else "")))
-                self._timed_ways.append(TimedWay(spec.name, index, way["label"], detail))
+                self.ways.append(TimedWay(spec.name, index, way["label"], detail))
             else:
                 self._notes.append(f"{way['label']} {way['detail']}: wrong numbers, not timed: {wrong}")
         for index, label in enumerate(reply["empty_calls"], len(reply["ways"])):
-            self._timed_ways.append(TimedWay(spec.name, index, label, empty=True))
+            self.ways.append(TimedWay(spec.name, index, label, empty=True))
         self._tuning |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
         self._notes += reply["notes"]
         self._processes[spec.name] = process
         return reference
 
-    def _sample(self, timed: TimedWay) -> tuple[float, bool]:
+    def sample(self, timed: TimedWay) -> tuple[float, bool]:
+        """Take one sample of a way: seconds per call, and whether nothing disturbed it."""
         request = {"ask": "sample", "way": timed.way, "seconds": self._setting.sample_s}
         reply = self._processes[timed.peer].ask(request, SAMPLE_TIMEOUT_S)
         return reply["call_s"], reply["alone"]
