@@ -100,6 +100,9 @@ class Emitter:
         del producer, loop
         return None, None
 
+    def interchange(self, target: Handle, order: Sequence[int]) -> Handle:
+        """Emit ``structured.interchange``: the loops of a ``linalg.generic`` in another order."""
+
     def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
         """Emit ``structured.pack``: one inner tile size per loop, 0 leaves the loop unpacked."""
 

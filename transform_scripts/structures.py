@@ -113,6 +113,19 @@ class Contraction(Structure):
     reduction: Loop
     outer_reductions: Loops
 
+    @cached_property
+    def is_crossed(self) -> bool:
+        """Whether the loop of the first input, rows or columns, comes behind that of the second in a generic op.
+
+        MLIR makes no outer products of such a contraction (``LowerVectorContract.cpp``): a product of 116x196x116 takes
+        850 us in place of 46 (Xeon).
+        """
+        if self.rows is None or self.op.name != "linalg.generic":
+            return False
+        rows, columns = self.position(self.rows), self.position(self.columns)
+        first, second = (rows, columns) if rows in self.op.inputs[0].dims else (columns, rows)
+        return first > second
+
     @property
     def tiled(self) -> Loops:
         """The loops with tiles of their own: rows, if there are any, and columns."""

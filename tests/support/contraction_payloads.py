@@ -166,6 +166,38 @@ def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
     return Payload(function(f"%a: {a}, %b: {b}, %v: {v}", t, body))
 
 
+def product_of_pixels(extents: dict[str, int], maps: tuple[str, str, str]) -> Payload:
+    """Return max(A B + bias, 0), the bias along ``n``: the product of a 1x1 convolution in any layout.
+
+    Args:
+        extents: Trip count per loop, named by one letter, in the order of the loops.
+        maps: The loops of both inputs and of the result.
+    """
+    a, b, c = (f"tensor<{'x'.join(str(extents[loop]) for loop in loops)}xf32>" for loops in maps)
+    v, made = f"tensor<{extents['n']}xf32>", ", ".join(maps[2])
+    indexing = ", ".join(f"affine_map<({', '.join(extents)}) -> ({', '.join(loops)})>" for loops in maps)
+    iterators = ", ".join('"parallel"' if loop in maps[2] else '"reduction"' for loop in extents)
+    parallel = ", ".join(['"parallel"'] * len(maps[2]))
+    body = f"""{filled("zero", c, "0.0")}
+  %mm = linalg.generic {{indexing_maps = [{indexing}], iterator_types = [{iterators}]}}
+      ins(%a, %b : {a}, {b}) outs(%zero : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %p = arith.mulf %x, %y : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+  }} -> {c}
+  %r = linalg.generic {{indexing_maps = [affine_map<({made}) -> ({made})>, affine_map<({made}) -> (n)>,
+      affine_map<({made}) -> ({made})>], iterator_types = [{parallel}]}}
+      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %s = arith.addf %x, %y : f32
+      %m = arith.maximumf %s, %zero_value : f32
+      linalg.yield %m : f32
+  }} -> {c}
+  return %r : {c}"""
+    return Payload(function(f"%a: {a}, %b: {b}, %v: {v}", c, body))
+
+
 def product_over_heads(m: int, n: int, heads: int, features: int) -> Payload:
     """Return the sum over heads and their features of A B, plus a bias: a reduction of two loops."""
     a, b, v, c = f"{heads}x{m}x{features}", f"{heads}x{features}x{n}", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"

@@ -10,6 +10,7 @@ from contraction_payloads import (
     matmul_bias_gelu,
     matmul_two_epilogues,
     matvec,
+    product_of_pixels,
     product_over_heads,
     vecmat,
 )
@@ -318,6 +319,8 @@ PAYLOADS: dict[str, Payload] = {
     "matvec": matvec(256, 512),
     "bias_gelu": matmul_bias_gelu(48, 96, 64),
     "two_epilogues": matmul_two_epilogues(48, 96, 64),
+    "channels_first_product": product_of_pixels({"n": 29, "m": 52, "k": 24}, ("km", "nk", "nm")),
+    "product_to_channels_first": product_of_pixels({"n": 29, "m": 52, "k": 24}, ("mk", "nk", "nm")),
     "below_diagonal_product": matmul_below_diagonal(48, 96, 64),
     "below_diagonal_product_uneven": matmul_below_diagonal(17, 33, 65),
     "product_over_heads": product_over_heads(48, 96, 4, 16),

@@ -58,6 +58,9 @@ class RecordingEmitter(Emitter):
         made = self._made(f"rfactor {target} by {_numbers(sizes)}")
         return f"partial of {made}", f"combine of {made}", f"loop of {made}"
 
+    def interchange(self, target: Handle, order: Sequence[int]) -> Handle:
+        return self._made(f"interchange {target} to {list(order)}")
+
     def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
         return self._made(f"pack {target} by {_numbers(sizes)}")
 

@@ -234,7 +234,7 @@ PANEL: list[tuple[str, dict[str, Value], bool]] = [
     ("strided columns", {}, True),
     ("one tile of rows", {"rows": (16, 16)}, False),
     ("rows are not innermost", {"register_order": ("rows", "columns")}, False),
-    ("peeled tail", {"tail": "peel", "rows": (32,)}, False),
+    ("peeled tail", {"tail": "peel", "rows": (32,), "register_rows": 12}, True),
 ]
 
 

@@ -27,7 +27,7 @@ PROCESSORS: Mapping[str, tuple[tuple[str, ...], int, int]] = {
     "Arm": (("--iree-llvmcpu-target-triple=aarch64-unknown-linux-gnu", f"{CPU}generic"), 16, 32),
 }
 """Flags, bytes of a vector register, and number of vector registers."""
-NAMES = ("batch_matmul_bt", "bias_gelu", "vecmat", "softmax", "transpose")
+NAMES = ("batch_matmul_bt", "bias_gelu", "vecmat", "softmax", "transpose", "product_to_channels_first")
 CASES = {name: PAYLOADS[name] for name in NAMES} | {name: CONVOLUTIONS[name] for name in ("2d_padded", "depthwise")}
 
 

@@ -117,7 +117,7 @@ def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.root, by_one(mm.others), order=mm.others, fuse=True)
     s.tile(mm.root, tile.cache, order=cache_order, fuse=True)
     s.tile(mm.root, tile.register, order=register_order, fuse=True)
-    _reduce(s, mm, step, panel)
+    _reduce(s, mm, step, tile.tail, panel)
     _prefetch(s, mm, tile, panel)
     _vectorize(s, mm, tile.tail)
 
@@ -144,17 +144,21 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.op, by_one(mm.others))
     s.tile(mm.op, levels, order=cache_order)
     s.tile(mm.op, tile.register, order=register_order)
-    _reduce(s, mm, step, panel)
+    _reduce(s, mm, step, tile.tail, panel)
     _prefetch(s, mm, tile, panel)
     for op in mm.beside:
         s.tile(op, {**by_one(mm.others), **tile.register})
     _vectorize(s, mm, tile.tail)
 
 
-def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> None:
+def _reduce(s: Schedule, mm: Contraction, step: int, tail: str, panel: Panel | None) -> None:
     """Tile the reduction by a step, and copy the panel, if there is one, in front of the loops over rows and steps."""
     tile_reduction(s, mm, step)
+    if mm.is_crossed and mm.rows is not None:
+        s.interchange(mm.op, mm.rows, mm.columns)
     if panel is not None:
+        if tail == PEEL:
+            s.peel()
         s.promote(mm.op, panel.operand, innermost=mm.columns, tile=panel.tile, around=2)
 
 
@@ -294,9 +298,11 @@ def _sample_panel(
         reduction: Iterations of the reduction inside the loops over register tiles, and of its innermost step.
     """
     operand, innermost = _strided_operand(mm), register_order[-1]
-    walks_rows = innermost == mm.rows and tile.register[innermost] < tile.cache[innermost] and not mm.outer_reductions
+    walks_rows = (
+        innermost == mm.rows and 2 * tile.register[innermost] <= tile.cache[innermost] and not mm.outer_reductions
+    )
     transposes = any(op.name == "linalg.transpose" for op in s.dispatch.ops)
-    if operand is None or not walks_rows or tile.tail != DIVIDE or transposes:
+    if operand is None or not walks_rows or tile.tail == MASK or transposes:
         return None
     depth, step = reduction
     columns = tile.register[mm.columns]

@@ -220,6 +220,11 @@ class ScriptEmitter(Emitter):
         self._made = [op.results[1] if made == loop else made for made in self._made]
         return op.results[0], op.results[1]
 
+    def interchange(self, target: Handle, order: Sequence[int]) -> Handle:
+        """Emit ``structured.interchange``."""
+        with ir.Location.name("interchanged"):
+            return structured.InterchangeOp(target, iterator_interchange=list(order)).result
+
     def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
         """Emit ``structured.pack``."""
         with ir.Location.name("packed"):

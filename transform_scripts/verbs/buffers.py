@@ -21,7 +21,8 @@ class BuffersMixin(ScheduleState):
         """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op.
 
         The copy is vectorized with the op, by a match of every ``linalg.transpose`` and every ``tensor.pad`` of the
-        function, so that the dispatch should have none of its own.
+        function, so that the dispatch should have none of its own. After :meth:`peel` only what full tiles read is
+        copied.
 
         Args:
             operand: One of its inputs; every dimension is walked by one loop.
@@ -32,6 +33,8 @@ class BuffersMixin(ScheduleState):
         target = self._handles.found(op)
         if self._ops.code is Code.DISTRIBUTED:
             self._ops.clean_up()
+        if self._loops.peeled:
+            target, *_ = self._emit.split(target, 2 ** len(self._loops.peeled))  # full tiles come first
         zeros = [_zero(each.tensor.element_type) for each in (*op.inputs, *op.outputs)]
         order = operand.swapped(operand.loops.index(innermost.position(op)), len(operand.loops) - 1)
         loops = len(op.extents)

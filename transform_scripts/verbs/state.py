@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mlir_sched.payload import Dispatch
+from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts.emitter import Emitter
@@ -40,12 +40,17 @@ class ScheduleState:
         self._handles = Handles(dispatch, self._ops, emitter)
         self._loops = TileLoops()
         self._promoted: list[tuple[int, ...]] = []  # tiles that are copied at once
+        self._orders: dict[int, tuple[int, ...]] = {}  # of the loops of ops whose code has them in another order
         self._passes = tuple(passes)  # that have not run yet
 
     def _check_loops(self, *loops: TileLoop) -> None:
         """Refuse loops that are not there any more, or all where the code has no loops that can be changed."""
         self._ops.check_code()
         self._loops.check(*loops)
+
+    def _in_code(self, op: LinalgOp, numbers: Sequence[int]) -> list[int]:
+        """Return numbers, one per loop of an op, in the order in which its code has the loops."""
+        return [numbers[loop] for loop in self._orders.get(op.index, range(len(numbers)))]
 
     def _peel(self) -> None:
         """Peel the last iterations off every loop whose step does not divide its extent, which copies ops."""

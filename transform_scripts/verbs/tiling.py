@@ -29,7 +29,7 @@ class TilingMixin(FactsMixin):
         """
         target = self._handles.found(op)
         numbers = self._numbers_of(op, sizes)
-        tiled, forall = self._emit.tile_using_forall(target, numbers, mapping)
+        tiled, forall = self._emit.tile_using_forall(target, self._in_code(op, numbers), mapping)
         self._note_tiled(op, tiled, over, numbers)
         return TileLoop(forall)
 
@@ -91,7 +91,8 @@ class TilingMixin(FactsMixin):
             sizes: Number of lanes by reduction loop; 1 for loops without lanes.
         """
         numbers, target = numbers_of(op, sizes), self._handles.found(op)
-        partial, combine, handle = self._emit.tile_reduction_using_for(target, numbers, len(op.outputs))
+        in_code = self._in_code(op, numbers)
+        partial, combine, handle = self._emit.tile_reduction_using_for(target, in_code, len(op.outputs))
         uneven = next((loop for loop, size in sizes.items() if self.extent(loop, op) % size), None)
         extent, size = (1, 1) if uneven is None else (self.extent(uneven, op), int(sizes[uneven]))
         self._handles.split(op, partial, combine)
@@ -99,6 +100,17 @@ class TilingMixin(FactsMixin):
         made = TileLoop(handle, uneven, extent, size)
         self._loops.add(made)
         return made
+
+    def interchange(self, op: LinalgOp, first: Loop, second: Loop) -> None:
+        """Let two loops of the code of an op, a ``linalg.generic``, change places.
+
+        The schedule goes on with the op's loops as they were. Only tiles of one loop, peeling, :meth:`promote` and
+        :meth:`vectorize` may follow for the op.
+        """
+        places = {first.position(op): second.position(op), second.position(op): first.position(op)}
+        order = tuple(places.get(loop, loop) for loop in range(len(op.extents)))
+        self._handles.hold(op, self._emit.interchange(self._handles.found(op), order))
+        self._orders[op.index] = order
 
     def inline(self, *ops: LinalgOp) -> None:
         """Compute element-wise ops again in each of their readers, in place of keeping their results.
@@ -123,7 +135,7 @@ class TilingMixin(FactsMixin):
     def _tile(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
         target, extents = self._handles.found(op), self.tile_of(op)
         numbers = self._numbers_of(op, sizes)
-        tiled, loops = self._emit.tile_using_for(target, numbers)
+        tiled, loops = self._emit.tile_using_for(target, self._in_code(op, numbers))
         self._note_tiled(op, tiled, "loop", numbers)
         return made_loops(loops, op, sizes, extents)
 
@@ -132,7 +144,7 @@ class TilingMixin(FactsMixin):
         target, extents = self._handles.kept(op), self.tile_of(op)
         numbers = self._numbers_of(op, sizes)
         self._handles.end(kept=op)
-        tiled, loops = self._emit.fuse(target, numbers)
+        tiled, loops = self._emit.fuse(target, self._in_code(op, numbers))
         self._note_tiled(op, tiled, "loop", numbers)
         for other in reversed(self.dispatch.ops):
             if other.index != op.index:

@@ -52,7 +52,7 @@ class VectorizationMixin(FactsMixin):
                 self._emit.vectorize(handle)
         if self._ops.code is Code.FOLDED:
             self._vectorize_folded(ops, peels=peels)
-        elif peels:
+        elif peels or (self._promoted and self._loops.peeled):
             self._vectorize_peeled(ops)
         else:
             self._vectorize_tiles(ops, masked=tail == MASK)
@@ -99,6 +99,7 @@ class VectorizationMixin(FactsMixin):
         self._run_passes()
         names = _PARTS_OF_REDUCTIONS if self._handles.has_partial_results else sorted({op.name for op in ops})
         self._emit.vectorize(self._emit.match_ops(names), gathers=any(op.gathers for op in ops))
+        self._vectorize_promoted()
 
     def _vectorize_tiles(self, ops: Sequence[LinalgOp], *, masked: bool) -> None:
         """Vectorize the tile of one op after the other, then the fills, then the copies into buffers."""
@@ -113,9 +114,7 @@ class VectorizationMixin(FactsMixin):
                 for handle in parts:
                     self._emit.vectorize(handle, sizes, gathers=op.gathers)
         self._vectorize_fills([op for op in ops if op.kind is OpKind.FILL], masked=masked)
-        for tile in self._promoted:
-            self._emit.vectorize(self._emit.match_ops(["linalg.transpose"]))
-            self._emit.vectorize(self._emit.match_ops(["tensor.pad"]), tile)
+        self._vectorize_promoted()
         if masked:
             self._emit.apply_patterns(*patterns.MASKS)
 
@@ -127,6 +126,12 @@ class VectorizationMixin(FactsMixin):
         for fill in fills[:1]:
             self._emit.vectorize(self._emit.match_ops([fill.name]), self.tile_of(fill) if masked else ())
 
+    def _vectorize_promoted(self) -> None:
+        """Vectorize the copies into buffers."""
+        for tile in self._promoted:
+            self._emit.vectorize(self._emit.match_ops(["linalg.transpose"]))
+            self._emit.vectorize(self._emit.match_ops(["tensor.pad"]), tile)
+
     def _mask_sizes(self, op: LinalgOp) -> tuple[int, ...]:
-        tile = self.tile_of(op)
+        tile = tuple(self._in_code(op, self.tile_of(op)))
         return tuple(map(int, tile)) if self._handles.is_copied(op) else tile
