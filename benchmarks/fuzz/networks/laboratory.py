@@ -127,9 +127,7 @@ class Laboratory:
             plans, raised = self._offered(case.path)
         except MlirSchedError as error:
             return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, cause(str(error)))]
-        errors = [
-            PlanJudgement(name, tuple(name.split("+")), Fate.INTERNAL, cause(text)) for name, text in raised.items()
-        ]
+        errors = [PlanJudgement(name, (name,), Fate.INTERNAL, cause(text)) for name, text in raised.items()]
         return [*errors, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
 
     def _offered(self, path: Path) -> tuple[list[Rewritten], Mapping[str, str]]:
