@@ -38,23 +38,41 @@ NEGATED = """
     %minus = arith.negf %a : f32
     linalg.yield %minus : f32
   } -> tensor<6x8xf32>"""
-POOLED = """
-func.func @main(%x: tensor<1x3x6x8xf32>) -> (tensor<1x3x6x8xf32>, tensor<1x3x3x4xf32>) {
-  %one = arith.constant 1.0 : f32
-  %low = arith.constant 0xFF800000 : f32
-  %ones = tensor.empty() : tensor<1x3x6x8xf32>
-  %filled = linalg.fill ins(%one : f32) outs(%ones : tensor<1x3x6x8xf32>) -> tensor<1x3x6x8xf32>
-  %y = arith.addf %x, %filled : tensor<1x3x6x8xf32>
-  %window = tensor.empty() : tensor<1x1xf32>
+WINDOWED = """
+#all = affine_map<(n, c, i, j) -> (n, c, i, j)>
+func.func @main(%x: tensor<1x3x6x8xf32>) -> (tensor<1x3x6x8xf32>, tensor<1x3x3x4xf32>) {{
+  %zero = arith.constant 0.0 : f32
+  %space = tensor.empty() : tensor<1x3x6x8xf32>
+  %y = linalg.generic {{indexing_maps = [#all, #all],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+    ins(%x : tensor<1x3x6x8xf32>) outs(%space : tensor<1x3x6x8xf32>) {{
+  ^bb0(%a: f32, %o: f32):
+    %twice = arith.addf %a, %a : f32
+    linalg.yield %twice : f32
+  }} -> tensor<1x3x6x8xf32>
+  %taps = {taps}
   %place = tensor.empty() : tensor<1x3x3x4xf32>
-  %lowest = linalg.fill ins(%low : f32) outs(%place : tensor<1x3x3x4xf32>) -> tensor<1x3x3x4xf32>
-  %part = linalg.pooling_nchw_max {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}
-    ins(%y, %window : tensor<1x3x6x8xf32>, tensor<1x1xf32>) outs(%lowest : tensor<1x3x3x4xf32>)
-    -> tensor<1x3x3x4xf32>
-  return %y, %part : tensor<1x3x6x8xf32>, tensor<1x3x3x4xf32>
-}
+  %zeros = linalg.fill ins(%zero : f32) outs(%place : tensor<1x3x3x4xf32>) -> tensor<1x3x3x4xf32>
+  %part = linalg.{op} {{dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}}
+    ins(%y, %taps : tensor<1x3x6x8xf32>, {kind}) outs(%zeros : tensor<1x3x3x4xf32>) -> tensor<1x3x3x4xf32>
+  %other = linalg.generic {{indexing_maps = [#all, #all],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+    ins(%y : tensor<1x3x6x8xf32>) outs(%space : tensor<1x3x6x8xf32>) {{
+  ^bb0(%a: f32, %o: f32):
+    %minus = arith.negf %a : f32
+    linalg.yield %minus : f32
+  }} -> tensor<1x3x6x8xf32>
+  return %other, %part : tensor<1x3x6x8xf32>, tensor<1x3x3x4xf32>
+}}
 """
-"""A pooling with one tap, as feature pyramids end in: every second pixel."""
+DEPTHWISE = WINDOWED.format(
+    op="depthwise_conv_2d_nchw_chw",
+    taps="arith.constant dense<[[[1.0]], [[2.0]], [[3.0]]]> : tensor<3x1x1xf32>",
+    kind="tensor<3x1x1xf32>",
+)
+"""A depthwise convolution with one tap and a stride, beside another op that reads its image."""
+POOLED = WINDOWED.format(op="pooling_nchw_sum", taps="tensor.empty() : tensor<1x1xf32>", kind="tensor<1x1xf32>")
+"""A pooling with one tap and a stride, as feature pyramids end in, beside another op that reads its image."""
 
 SLICED = """
 func.func @main(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<3x4xf32>) {
@@ -128,14 +146,17 @@ IN_PART = {
     "from the second row on": reading("(i, j) -> (i + 1, j)", "5x8", lambda y: y[1:]),
     "first column": reading("(i, j) -> (i, 0)", "6x8", lambda y: np.repeat(y[:, :1], COLUMNS, axis=1)),
     "transposed": reading("(i, j) -> (j * 3, i)", "8x2", lambda y: y[::3].T),
+    "depthwise convolution": ReadProgram(
+        DEPTHWISE, (1, 3, 6, 8), lambda x: (-2 * x, 2 * x[:, :, ::2, ::2] * np.float32([1, 2, 3]).reshape(3, 1, 1))
+    ),
+    "pooling": ReadProgram(POOLED, (1, 3, 6, 8), lambda x: (-2 * x, 2 * x[:, :, ::2, ::2])),
     "behind another op": reading("(i, j) -> (i * 2, j)", "3x8", lambda y: -y[::2], between=NEGATED),
 }
-"""Programs with a value that is read in part beside others that read the value, by what is read."""
+"""Programs with a value that is read in part beside others that read the value, by what is read, or what reads."""
 WHOLE = {
     "whole": reading("(i, j) -> (i, j)", "6x8", lambda y: y),
     "transposed": reading("(i, j) -> (j, i)", "8x6", lambda y: y.T),
-    "pooling": ReadProgram(POOLED, (1, 3, 6, 8), lambda x: (x + np.float32(1), x[:, :, ::2, ::2] + np.float32(1))),
     "slice": ReadProgram(SLICED, (ROWS, COLUMNS), lambda x: (x + x, -(x + x)[::2, 1::2])),
     "alone": reading("(i, j) -> (i * 2, j)", "3x8", lambda y: y[::2], shared=False),
 }
-"""Programs whose values are read whole, by a pooling or a slice, or in part by the only reader."""
+"""Programs whose values are read whole, by a slice too, or in part by the only reader."""

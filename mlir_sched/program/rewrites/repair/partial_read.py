@@ -4,8 +4,8 @@ IREE's pass that fuses an element-wise op of several readers into the first of t
 (FuseMultiUseElementwiseProducer.cpp) takes readers with any indexing map. The fused op runs over the elements that this
 reader takes, and leaves the other elements of the value unwritten. The pass takes readers without sums, with as many
 loops as the op that makes the value. Before that, IREE drops loops of one iteration and fuses element-wise ops of one
-reader, so that a value in front of element-wise ops may be read in part behind them. Convolutions and poolings keep
-their loops over taps, even over one tap: the pass leaves them alone.
+reader, so that a value in front of element-wise ops may be read in part behind them. Depthwise convolutions and
+poolings of one tap have no loop left that sums.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.repair.wrong_form import Read, WrongForm
 
 _RESHAPES = (COLLAPSE, EXPAND, "tensor.cast")
-_WINDOWS = ("conv", "pooling")
-"""Parts of the names of ops that are no generic ops when the pass runs."""
 
 
 def partial_reads(program: ir.Module) -> list[Read]:
@@ -76,8 +74,7 @@ def _may_be_fused(value: Any, *, shared: bool = False) -> bool:
 
 def _maps_of(op: Any) -> list[ir.AffineMap]:
     """Return the indexing maps of an op that the pass may take, one per operand; none for any other op."""
-    structured = op.name.startswith("linalg.") and not any(part in op.name for part in _WINDOWS)
-    found = linalg.get_indexing_maps(op) if structured else None
+    found = linalg.get_indexing_maps(op) if op.name.startswith("linalg.") else None
     return [ir.AffineMapAttr(each).value for each in found or ()]
 
 
