@@ -25,6 +25,8 @@ from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.plan import Plan, Site
+from mlir_sched.program.repair import ProgramRepair
+from mlir_sched.program.rewrites.repair.repaired import REPAIRED
 from mlir_sched.program.variants.rewritten import flagged_variants
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
@@ -35,6 +37,7 @@ WORKERS = 4
 """Processes that wait for jobs, each with flags of its own; one works at a time."""
 _PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
+_REPAIR = "mlir_sched.program.worker.rewriting:repair_of"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
 Rewritten = tuple[Plan, RewriteScript | None]
@@ -122,13 +125,17 @@ class Laboratory:
         return Case(program, path, expected(program))
 
     def _rewritten(self, case: Case, first: PlanJudgement) -> list[PlanJudgement]:
-        """Return what becomes of a program under every plan with rewrites."""
+        """Return what becomes of a program that is repaired, if it needs that, and under every plan with rewrites."""
         try:
             plans, raised = self._offered(case.path)
+            repair: ProgramRepair = self._call(self._target.flags, _REPAIR, str(case.path))
         except MlirSchedError as error:
             return [PlanJudgement("all rewrites", ("all rewrites",), Fate.INTERNAL, cause(str(error)))]
-        errors = [PlanJudgement(name, (name,), Fate.INTERNAL, cause(text)) for name, text in raised.items()]
-        return [*errors, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
+        found = [PlanJudgement(name, (name,), Fate.INTERNAL, cause(text)) for name, text in raised.items()]
+        if repair.script is not None:
+            first = self._judged(case, Plan(), repair.script)
+            found.append(first)
+        return [*found, *(_beside(self._judged(case, plan, script), first) for plan, script in plans)]
 
     def _offered(self, path: Path) -> tuple[list[Rewritten], Mapping[str, str]]:
         """Return the plans that are offered for a program, and the tracebacks of those that raise, by name.
@@ -153,14 +160,15 @@ class Laboratory:
 
     def _judged(self, case: Case, plan: Plan, script: RewriteScript | None) -> PlanJudgement:
         """Return what becomes of a program under a plan, judged alone."""
-        names = tuple(step.name for step in plan.steps)
+        repaired = script is not None and not plan.steps
+        names = (REPAIRED,) if repaired else tuple(step.name for step in plan.steps)
 
         def made(fate: Fate, detail: str = "") -> PlanJudgement:
-            return PlanJudgement(plan.name, names, fate, detail)
+            return PlanJudgement(REPAIRED if repaired else plan.name, names, fate, detail)
 
         flags = tuple(dict.fromkeys((*self._target.flags, *plan.flags)))
         try:
-            ran: Ran = self._call(flags, _RUN, str(case.path), script, plan.mark, case.program.arrays)
+            ran: Ran = self._call(flags, _RUN, str(case.path), script, plan.mark or REPAIRED, case.program.arrays)
         except JobError as error:
             return made(Fate.INTERNAL, cause(str(error)))
         except ChildError as error:
@@ -170,7 +178,7 @@ class Laboratory:
             return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {cause(ran.error)}")
         difference = case.expected.difference(ran.outputs)
         if difference:
-            return made(Fate.WRONG if plan.steps else Fate.MISCOMPILED, difference)
+            return made(Fate.WRONG if names else Fate.MISCOMPILED, difference)
         return made(Fate.RIGHT)
 
     def _call(self, flags: tuple[str, ...], job: str, *arguments: Any) -> Any:
