@@ -147,7 +147,9 @@ IN_PART = {
     "first column": reading("(i, j) -> (i, 0)", "6x8", lambda y: np.repeat(y[:, :1], COLUMNS, axis=1)),
     "transposed": reading("(i, j) -> (j * 3, i)", "8x2", lambda y: y[::3].T),
     "depthwise convolution": ReadProgram(
-        DEPTHWISE, (1, 3, 6, 8), lambda x: (-2 * x, 2 * x[:, :, ::2, ::2] * np.float32([1, 2, 3]).reshape(3, 1, 1))
+        DEPTHWISE,
+        (1, 3, 6, 8),
+        lambda x: (-2 * x, 2 * x[:, :, ::2, ::2] * np.array([1, 2, 3], np.float32).reshape(3, 1, 1)),
     ),
     "pooling": ReadProgram(POOLED, (1, 3, 6, 8), lambda x: (-2 * x, 2 * x[:, :, ::2, ::2])),
     "behind another op": reading("(i, j) -> (i * 2, j)", "3x8", lambda y: -y[::2], between=NEGATED),
