@@ -19,7 +19,7 @@ from benchmarks.fuzz.networks.worker import Ran
 from benchmarks.fuzz.programs import RandomProgram
 from mlir_sched.compiler.worker_process import JobError, WorkerLimits
 from mlir_sched.compiler.worker_set import WorkerSet
-from mlir_sched.errors import FailureClass, MlirSchedError
+from mlir_sched.errors import FailureClass, MlirSchedError, ScriptError
 from mlir_sched.library import RewriteScript
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError
@@ -38,6 +38,7 @@ WORKERS = 4
 _PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
 _ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
 _REPAIR = "mlir_sched.program.worker.rewriting:repair_of"
+_APPLYING = "mlir_sched.program.worker.rewriting:script_where_it_applies"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
 Rewritten = tuple[Plan, RewriteScript | None]
@@ -106,7 +107,9 @@ class Laboratory:
             MlirSchedError: The plan does not apply to the network.
         """
         case = self._case(network)
-        script = self._call(self._target.flags, _SCRIPT, str(case.path), plan) if plan.steps else None
+        script = self._call(self._target.flags, _APPLYING, str(case.path), plan) if plan.steps else None
+        if plan.steps and script is None:
+            raise ScriptError(f"{plan.name} does not apply to the network")
         judged = self._judged(case, plan, script)
         return _beside(judged, self._judged(case, Plan(), None)) if judged.fate is Fate.WRONG else judged
 
