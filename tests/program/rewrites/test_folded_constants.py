@@ -34,7 +34,21 @@ SCALED = CONVOLUTION.with_steps("mulf")
 AGAIN = """
   %again = linalg.conv_2d_nchw_fchw ins(%image, %weights : tensor<1x3x6x7xf32>, tensor<8x3x3x3xf32>)
       outs(%start : tensor<1x8x4x5xf32>) -> tensor<1x8x4x5xf32>"""
+DRAWN = """
+  %none = tensor.empty() : tensor<8x1x1xf32>
+  %first = arith.constant 0 : index
+  %numbers0 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>],
+      iterator_types = ["parallel", "parallel", "parallel"]} outs(%none : tensor<8x1x1xf32>) {
+  ^bb0(%o: f32):
+    %at = linalg.index 0 : index
+    %drawn = tensor.extract %argument[%at, %first, %first] : tensor<8x1x1xf32>
+    linalg.yield %drawn : f32
+  } -> tensor<8x1x1xf32>
+  %sums ="""
 LEFT_ALONE = {
+    "numbers that a body reads from an argument": as_argument(SCALED.text(), "numbers0")
+    .replace("%numbers0: ", "%argument: ")
+    .replace("\n  %sums =", DRAWN),
     "one shift": CONVOLUTION.with_steps("addf").text(),
     "a square": CONVOLUTION.with_steps("mulf %x, %x").text(),
     "a quotient by the result": CONVOLUTION.with_steps("divf %n, %x").text(),
