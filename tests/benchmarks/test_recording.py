@@ -14,6 +14,7 @@ from benchmarks.allocation import recording
 from benchmarks.allocation.recorded import read_run, write_run
 from benchmarks.allocation.replay import replay
 from mlir_sched.database import RecordStore
+from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants
 from mlir_sched.targets.target import Target
 
@@ -40,7 +41,7 @@ def test_a_recording_that_was_stopped_goes_on_and_is_replayed(tmp_path: Path, mo
     model = tmp_path / "model.mlir"
     model.write_text(cases.MATMUL)
     monkeypatch.setattr(recording, "flagged_variants", two_plans)
-    monkeypatch.setattr(recording, "rewriting", lambda path, target: nullcontext(RewrittenVariants))
+    monkeypatch.setattr(Programs, "rewriting", lambda self: nullcontext(RewrittenVariants))
     assert command.record(arguments(model, tmp_path, 0.0)) is None, "no time for a single round"
     run = command.record(arguments(model, tmp_path, 10.0))
     assert run is not None
