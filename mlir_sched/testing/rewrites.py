@@ -28,6 +28,7 @@ from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.repair.repaired import wrong_forms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RunnerOptions
@@ -75,11 +76,11 @@ class RewriteTests(ABC):
         for name, text in self.programs().items():
             with self._program(text) as program:
                 before = str(program)
-                assert pipeline.applies([self.make()], program), name
+                assert pipeline.applies([self.make()], StagedProgram(program)), name
                 assert str(program) == before, name
         for name, text in self.others().items():
             with self._program(text) as program:
-                assert not pipeline.applies([self.make()], program), name
+                assert not pipeline.applies([self.make()], StagedProgram(program)), name
 
     def test_the_script_of_a_rewrite_is_the_same_every_time(self) -> None:
         """Equal programs get equal libraries."""
@@ -87,14 +88,14 @@ class RewriteTests(ABC):
             scripts = []
             for _ in range(2):
                 with self._program(text) as program:
-                    scripts.append(pipeline.script([self.make()], program).text)
+                    scripts.append(pipeline.script([self.make()], StagedProgram(program)).text)
             assert scripts[0] == scripts[1], name
 
     def test_no_rewritten_program_has_a_form_that_iree_compiles_wrong(self) -> None:
         """What a rewrite puts in place needs no repair."""
         for name, text in self.programs().items():
             with self._program(text) as program:
-                assert wrong_forms(pipeline.rewritten([self.make()], program)) == (), name
+                assert wrong_forms(pipeline.rewritten([self.make()], StagedProgram(program)).module) == (), name
 
     def test_rewritten_programs_compute_the_same(self) -> None:
         """The rewrite is proven applied, and the program computes what it computes without the rewrite."""

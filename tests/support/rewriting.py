@@ -18,6 +18,7 @@ from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.repair.repaired import wrong_forms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.variants.rewritten import RewrittenVariants, rewriting
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
@@ -45,15 +46,15 @@ def rewritten_variants(model: Path, target: Target) -> RewrittenVariants:
 
 def applies(made: ProgramRewrite | Plan, model: Path) -> bool:
     with script_context(), ir.Location.unknown():
-        return pipeline.applies(steps_of(made), ir.Module.parse(abi(model)))
+        return pipeline.applies(steps_of(made), StagedProgram(ir.Module.parse(abi(model))))
 
 
 def library_for(made: ProgramRewrite | Plan, model: Path, folder: Path) -> tuple[str, ...]:
     """Write a library that makes one rewrite, or those of a plan, and return the flags that use it."""
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(abi(model))
+        program = StagedProgram(ir.Module.parse(abi(model)))
         script = pipeline.script(steps_of(made), program, made.name)
-        assert wrong_forms(pipeline.rewritten(steps_of(made), program)) == (), "IREE compiles the program wrong"
+        assert wrong_forms(pipeline.rewritten(steps_of(made), program).module) == (), "IREE compiles the program wrong"
     path = folder / "library.mlir"
     path.write_text(build_library([], script))
     return (*FLAGS, *library_flags(path))

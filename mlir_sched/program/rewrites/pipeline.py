@@ -5,22 +5,20 @@ A program of a form that IREE compiles wrong is repaired before the first of the
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
-
-from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.library import RewriteScript
-from mlir_sched.library.library import build_library
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.repair.repaired import REPAIRS
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
-from mlir_sched.tasks.worker.extraction import apply_to_program
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.transform_scripts.script.building import new_library, print_module
 
-Stage = tuple[ProgramRewrite, ir.Module]
+Stage = tuple[ProgramRewrite, StagedProgram]
 """A rewrite, and the program that it sees."""
 FIRST: tuple[ProgramRewrite, ...] = (FoldedConstants(),)
 """What comes before all other rewrites, where it applies: a program has less to compute with it."""
@@ -47,18 +45,18 @@ class StagedSite:
     locations: tuple[str, ...]
 
 
-def applies(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> bool:
+def applies(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> bool:
     """Say whether every rewrite applies to what the rewrites before it, and those that it requires, make of a program.
 
     Args:
         rewrites: The rewrites.
-        program: As in :meth:`ProgramRewrite.applies`; it stays as it is.
+        program: The program as it enters IREE's preprocessing phase.
     """
-    return all(rewrite.applies(seen) for *_, (rewrite, seen) in _stages(rewrites, program))
+    return all(seen.applies(rewrite) for *_, (rewrite, seen) in _stages(rewrites, program))
 
 
 def script(
-    rewrites: Sequence[ProgramRewrite], program: ir.Module, name: str = "", kept: Kept = NONE_KEPT
+    rewrites: Sequence[ProgramRewrite], program: StagedProgram, name: str = "", kept: Kept = NONE_KEPT
 ) -> RewriteScript:
     """Return the script of rewrites that apply to a program, with what they require in front of each.
 
@@ -69,19 +67,21 @@ def script(
     """
     library = new_library()
     groups = (
-        append_in_turn(library, [rewrite.append(library, seen) for rewrite, seen in stages])
+        append_in_turn(library, [seen.append(library, rewrite) for rewrite, seen in stages])
         for stages in _stages(rewrites, program, kept)
     )
     symbol = append_in_turn(library, list(groups))
     return RewriteScript(name, symbol, print_module(library))
 
 
-def rewritten(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> ir.Module:
-    """Return a program after rewrites that apply; the program itself stays as it is."""
-    return _applied(script(rewrites, program), program)
+def rewritten(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> StagedProgram:
+    """Return a program after rewrites that apply."""
+    for rewrite, seen in chain.from_iterable(_stages(rewrites, program)):
+        program = seen.after(rewrite)
+    return program
 
 
-def sites(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> list[StagedSite]:
+def sites(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> list[StagedSite]:
     """Return the sites of rewrites that apply to a program, in the order in which they are rewritten.
 
     Args:
@@ -92,7 +92,7 @@ def sites(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> list[Staged
         for stages in _stages(rewrites, program)
         for made, seen in stages
         if isinstance(made, SiteRewrite) and made not in REPAIRS
-        for number, (label, alike) in enumerate(made.kinds(seen).items())
+        for number, (label, alike) in enumerate(made.kinds(seen.module).items())
     ]
 
 
@@ -103,29 +103,33 @@ def _locations(alike: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(op.location) for op in ops if op is not None))
 
 
-def _stages(rewrites: Sequence[ProgramRewrite], program: ir.Module, kept: Kept = NONE_KEPT) -> Iterator[list[Stage]]:
+def _stages(
+    rewrites: Sequence[ProgramRewrite], program: StagedProgram, kept: Kept = NONE_KEPT
+) -> Iterator[list[Stage]]:
     """Yield the repairs of a program, then every rewrite behind those that it requires."""
     for repair in REPAIRS:
-        if repair.applies(program):
+        if program.applies(repair):
             yield [(repair, program)]
-            program = _after(repair, program)
+            program = program.after(repair)
     for number, each in enumerate(rewrites):
         rewrite = _keeping(each, kept)
         first = FIRST if number == 0 and each not in FIRST else ()
-        stages, seen = _in_turn((*first, *rewrite.requires(program)), program, kept)
+        stages, seen = _in_turn((*first, *program.requires(rewrite)), program, kept)
         yield [*stages, (rewrite, seen)]
         if number < len(rewrites) - 1:
-            program = _after(rewrite, seen)
+            program = seen.after(rewrite)
 
 
-def _in_turn(rewrites: Sequence[ProgramRewrite], program: ir.Module, kept: Kept) -> tuple[list[Stage], ir.Module]:
+def _in_turn(
+    rewrites: Sequence[ProgramRewrite], program: StagedProgram, kept: Kept
+) -> tuple[list[Stage], StagedProgram]:
     """Return those of some rewrites that apply, with what each requires in front of it, and the program after that."""
     found = list[Stage]()
     for rewrite in (_keeping(each, kept) for each in rewrites):
-        stages, seen = _in_turn(rewrite.requires(program), program, kept)
-        if rewrite.applies(seen):
+        stages, seen = _in_turn(program.requires(rewrite), program, kept)
+        if seen.applies(rewrite):
             found += [*stages, (rewrite, seen)]
-            program = _after(rewrite, seen)
+            program = seen.after(rewrite)
     return found, program
 
 
@@ -134,16 +138,3 @@ def _keeping(rewrite: ProgramRewrite, kept: Kept) -> ProgramRewrite:
     if isinstance(rewrite, SiteRewrite) and rewrite.symbol in kept:
         return replace(rewrite, but=kept[rewrite.symbol])
     return rewrite
-
-
-def _after(rewrite: ProgramRewrite, program: ir.Module) -> ir.Module:
-    """Return a program after a single rewrite, whose requirements the program has met."""
-    library = new_library()
-    symbol = rewrite.append(library, program)
-    return _applied(RewriteScript(rewrite.name, symbol, print_module(library)), program)
-
-
-def _applied(made: RewriteScript, program: ir.Module) -> ir.Module:
-    result = program.operation.clone()
-    apply_to_program(build_library([], made), result)
-    return result

@@ -4,9 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from iree.compiler import ir
-
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 
 
 class SiteKind(ABC):
@@ -44,9 +43,9 @@ class SiteKind(ABC):
         """
 
     @abstractmethod
-    def shapes(self, program: ir.Module) -> list[str]:
+    def shapes(self, program: StagedProgram) -> list[str]:
         """Return the shape of every site that the other algorithm can compute, in the program's order.
 
         Args:
-            program: The program after IREE's ``abi`` phase.
+            program: The program after IREE's ``abi`` phase, and what rewrites make of it.
         """

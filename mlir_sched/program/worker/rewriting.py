@@ -16,6 +16,7 @@ from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.rewrites.pipeline import StagedSite, applies, script, sites
 from mlir_sched.program.rewrites.repair.repaired import REPAIRED, wrong_forms
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.sampling import Value
 
 ALGORITHMS = "other algorithms"
@@ -52,7 +53,7 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
     found, raised, with_choice = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         repair = _repair(program)
         for plan in _plans(kind, cores):
             try:
@@ -72,7 +73,7 @@ def repair_of(path: str) -> ProgramRepair:
     Raises:
         UserError: The compiler rejects the program.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         return _repair(program)
 
 
@@ -86,7 +87,7 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
     Raises:
         UserError: The compiler rejects the program.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         found = [site for site in _sites(program, kind) if plan.has_choice(site)]
         return tuple((site, _script(plan.with_algorithms([site]), program)) for site in found)
 
@@ -97,7 +98,7 @@ def script_of(path: str, plan: Plan) -> RewriteScript:
     Raises:
         UserError: The compiler rejects the program.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         return _script(plan, program)
 
 
@@ -107,7 +108,7 @@ def script_where_it_applies(path: str, plan: Plan) -> RewriteScript | None:
     Raises:
         UserError: The compiler rejects the program.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         return _script(plan, program) if applies(plan.steps, program) else None
 
 
@@ -117,7 +118,7 @@ def sites_of(path: str, plan: Plan) -> tuple[StagedSite, ...]:
     Raises:
         UserError: The compiler rejects the program.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         return tuple(sites(plan.changes, program))
 
 
@@ -127,7 +128,7 @@ def kept(path: str, plan: Plan, values: Mapping[str, Value]) -> Rewritten:
     Raises:
         UserError: The compiler rejects the program, or it has none of these sites.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         keeping = _keeping(plan, program, values)
         if not keeping.steps:
             raise UserError(f"{path}: the program has no site that the decisions about {plan.name} leave as it was")
@@ -144,7 +145,7 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
     Raises:
         UserError: The compiler rejects the program, or has no such plan.
     """
-    with parsed_program(path) as program:
+    with _staged_program(path) as program:
         plans = [plan for plan in _plans(kind, cores) if plan.name == values[VARIANT] and applies(plan.steps, program)]
         plan = ProgramSpace(tuple(plans), _sites(program, kind)).decided(values)
         if plan is not None:
@@ -157,7 +158,7 @@ def _plans(kind: str, cores: int) -> list[Plan]:
     return [Plan(rewrites) for rewrites in offered_rewrites(kind, cores)] if kind else []
 
 
-def _sites(program: ir.Module, kind: str) -> tuple[Site, ...]:
+def _sites(program: StagedProgram, kind: str) -> tuple[Site, ...]:
     """Return the sites that another algorithm can compute, each once, in the program's order."""
     return tuple(
         dict.fromkeys(Site(each, shape) for each in offered_site_kinds(kind) for shape in each.shapes(program))
@@ -166,19 +167,19 @@ def _sites(program: ir.Module, kind: str) -> tuple[Site, ...]:
     )
 
 
-def _repair(program: ir.Module) -> ProgramRepair:
-    forms = tuple(form.name for form in wrong_forms(program))
+def _repair(program: StagedProgram) -> ProgramRepair:
+    forms = tuple(form.name for form in wrong_forms(program.module))
     return ProgramRepair(script((), program, REPAIRED), forms) if forms else NO_REPAIR
 
 
-def _keeping(plan: Plan, program: ir.Module, values: Mapping[str, Value]) -> Plan:
+def _keeping(plan: Plan, program: StagedProgram, values: Mapping[str, Value]) -> Plan:
     """Return a plan that applies to a program with the sites that decisions leave as they are."""
     if KEPT not in values.values():
         return plan
     return plan.keeping(kept_by(values, (KeptSite(s.rewrite, s.label) for s in sites(plan.changes, program))))
 
 
-def _script(plan: Plan, program: ir.Module) -> RewriteScript:
+def _script(plan: Plan, program: StagedProgram) -> RewriteScript:
     return script(plan.steps, program, plan.name, plan.but)
 
 
@@ -193,3 +194,10 @@ def parsed_program(path: str) -> Iterator[ir.Module]:
             raise UserError(str(error).splitlines()[0]) from None
         context().get_dialect_descriptor("transform")  # building ops, unlike parsing them, does not load it
         yield compilation.module()
+
+
+@contextmanager
+def _staged_program(path: str) -> Iterator[StagedProgram]:
+    """Give the program with what rewrites make of it."""
+    with parsed_program(path) as program:
+        yield StagedProgram(program)

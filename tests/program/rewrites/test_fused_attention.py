@@ -22,6 +22,7 @@ from mlir_sched.program.program_space import VARIANT, decision
 from mlir_sched.program.rewrites import SITE_KINDS
 from mlir_sched.program.rewrites.attention.decomposed import MIN_SCORES, Attentions, DecomposedAttention
 from mlir_sched.program.rewrites.attention.fused import MOST_KEYS, VECTOR
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.variants.early_decisions import ATTENTION
 from mlir_sched.program.variants.rewritten import decided_variant
 from mlir_sched.space.design_space import DesignSpace
@@ -72,7 +73,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> di
 
 def tried(model: Path) -> list[str]:
     with script_context(), ir.Location.unknown():
-        return Attentions().shapes(ir.Module.parse(abi(model)))
+        return Attentions().shapes(StagedProgram(ir.Module.parse(abi(model))))
 
 
 def shape_of(model: Path) -> str:

@@ -25,6 +25,7 @@ from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, number,
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 
 ATTENTION = "iree_linalg_ext.attention"
 MIN_SCORES = 1 << 18
@@ -150,9 +151,9 @@ class Attentions(SiteKind):
         fused = DecomposedAttention(shapes)
         return tuple(fused if isinstance(rewrite, DecomposedAttention) else rewrite for rewrite in rewrites)
 
-    def shapes(self, program: ir.Module) -> list[str]:
+    def shapes(self, program: StagedProgram) -> list[str]:
         """Return the shapes of the attentions that may become one dispatch, with :data:`MIN_SCORES` and more."""
-        sites = DecomposedAttention().sites(program)
+        sites = DecomposedAttention().sites(program.module)
         return [site.shape for site in sites if site.can_be_fused and site.scores_per_call >= MIN_SCORES]
 
 

@@ -43,6 +43,7 @@ from mlir_sched.program.rewrites.pipeline import applies, rewritten
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 
 Matrix = Sequence[Sequence[float]]
 TAPS = 3
@@ -199,13 +200,12 @@ class Convolutions(SiteKind):
         layout, *others = rewrites
         return layout, Winograd(shapes), *others
 
-    def shapes(self, program: ir.Module) -> list[str]:
+    def shapes(self, program: StagedProgram) -> list[str]:
         """Return the shapes of the convolutions that Winograd's algorithms can compute, channels last."""
         layout = (ChannelsLast().followed(),)
         if not applies(layout, program):
             return []
-        network = rewritten(layout, program)  # its ops live as long as it does
-        return [site.shape for site in Winograd().sites(network)]
+        return [site.shape for site in Winograd().sites(rewritten(layout, program).module)]
 
 
 def _site(op: Any) -> WinogradSite | None:

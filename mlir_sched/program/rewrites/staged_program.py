@@ -1,0 +1,76 @@
+"""A program and what rewrites make of it, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from iree.compiler import ir
+
+from mlir_sched.library import RewriteScript
+from mlir_sched.library.library import build_library
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.tasks.worker.extraction import apply_to_program
+from mlir_sched.transform_scripts.script.building import new_library, print_module
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class StagedProgram:
+    """A program with what is known of rewrites of it.
+
+    Each rewrite is asked and applied once, so that plans that begin alike share their beginning.
+
+    Attributes:
+        module: The program as it enters IREE's preprocessing phase, or as rewrites leave it; it stays as it is.
+    """
+
+    module: ir.Module
+    _applies: dict[ProgramRewrite, bool] = field(default_factory=dict)
+    _required: dict[ProgramRewrite, tuple[ProgramRewrite, ...]] = field(default_factory=dict)
+    _libraries: dict[ProgramRewrite, tuple[ir.Module, str]] = field(default_factory=dict)
+    _after: dict[ProgramRewrite, StagedProgram] = field(default_factory=dict)
+
+    def applies(self, rewrite: ProgramRewrite) -> bool:
+        """Say whether a rewrite applies to the program."""
+        return _once(self._applies, rewrite, lambda: rewrite.applies(self.module))
+
+    def requires(self, rewrite: ProgramRewrite) -> tuple[ProgramRewrite, ...]:
+        """Return what a rewrite requires in front of it."""
+        return _once(self._required, rewrite, lambda: rewrite.requires(self.module))
+
+    def append(self, library: ir.Module, rewrite: ProgramRewrite) -> str:
+        """Append a rewrite that applies to a transform library; see :meth:`ProgramRewrite.append`."""
+        made, symbol = self._library(rewrite)
+        for op in made.body.operations:
+            op.operation.clone(ir.InsertionPoint(library.body))
+        return symbol
+
+    def after(self, rewrite: ProgramRewrite) -> StagedProgram:
+        """Return the program after a single rewrite that applies, whose requirements the program has met."""
+
+        def made() -> StagedProgram:
+            library, symbol = self._library(rewrite)
+            result = self.module.operation.clone()
+            apply_to_program(build_library([], RewriteScript(rewrite.name, symbol, print_module(library))), result)
+            return StagedProgram(result)
+
+        return _once(self._after, rewrite, made)
+
+    def _library(self, rewrite: ProgramRewrite) -> tuple[ir.Module, str]:
+        """Return a library with a rewrite alone, and the symbol of its sequence."""
+
+        def made() -> tuple[ir.Module, str]:
+            library = new_library()
+            return library, rewrite.append(library, self.module)
+
+        return _once(self._libraries, rewrite, made)
+
+
+def _once(known: dict[ProgramRewrite, T], rewrite: ProgramRewrite, find: Callable[[], T]) -> T:
+    """Return what is known about a rewrite, or else find it."""
+    if rewrite not in known:
+        known[rewrite] = find()
+    return known[rewrite]
