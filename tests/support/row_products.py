@@ -15,6 +15,7 @@ from mlir_sched.program.rewrites.offered import RewriteFamily
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Products(SiteKind):
     def with_other(self, rewrites: tuple[ProgramRewrite, ...], shapes: tuple[str, ...]) -> tuple[ProgramRewrite, ...]:
         return tuple(replace(r, by_columns=shapes) if isinstance(r, RowProducts) else r for r in rewrites)
 
-    def shapes(self, program: ir.Module) -> list[str]:
-        return [shape_of(site.op) for site in RowProducts().sites(program)]
+    def shapes(self, program: StagedProgram) -> list[str]:
+        return [shape_of(site.op) for site in RowProducts().sites(program.module)]
 
 
 class Family(RewriteFamily):

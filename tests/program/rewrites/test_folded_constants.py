@@ -24,6 +24,7 @@ from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import chains
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants, Handles
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import RunnerOptions
@@ -164,7 +165,7 @@ def test_the_statistics_of_a_neighbour_are_found_by_the_checks(
     monkeypatch.setattr(pipeline, "FIRST", ())
     model = write(tmp_path, joined(CONVOLUTION.text(), POINTWISE.text()))
     with script_context(), ir.Location.unknown():
-        script = pipeline.script((made,), ir.Module.parse(abi(model)), made.name)
+        script = pipeline.script((made,), StagedProgram(ir.Module.parse(abi(model))), made.name)
     options = RunnerOptions.for_device(here.driver).first_look
     with MeasuredPrograms.open(Source(model, here), options) as programs:
         default = programs.first(programs.build(Variant(Plan())))

@@ -19,6 +19,7 @@ from mlir_sched.program.rewrites.convolution.winograd import Convolutions
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.padding.fused import FusedPadding
 from mlir_sched.program.rewrites.products.packed import PackedWeights
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
@@ -99,7 +100,7 @@ def with_window() -> str:
 def test_another_algorithm_for_some_convolutions_leaves_the_rest_as_before(plan: Plan, tmp_path: Path) -> None:
     model = write(tmp_path, with_window())
     with script_context(), ir.Location.unknown():
-        (shape,) = Convolutions().shapes(ir.Module.parse(abi(model)))
+        (shape,) = Convolutions().shapes(StagedProgram(ir.Module.parse(abi(model))))
     rewrite = plan.with_algorithms(convolution_sites(shape))
     assert rewrite.name == plan.name.replace("channels_last", f"channels_last+winograd({shape})")
     flags = (*library_for(rewrite, model, tmp_path), *rewrite.flags)

@@ -18,6 +18,7 @@ from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.repair.repaired import REPAIRS, wrong_forms
+from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.transform_scripts.script.form import script_context
 
 
@@ -68,4 +69,4 @@ def test_a_network_with_channels_last_has_no_form(tmp_path: Path) -> None:
     with script_context(), ir.Location.unknown():
         program = ir.Module.parse(abi(write(tmp_path, residual_branches())))
         assert wrong_forms(program) == ()
-        assert wrong_forms(pipeline.rewritten([ChannelsLast()], program)) == ()
+        assert wrong_forms(pipeline.rewritten([ChannelsLast()], StagedProgram(program)).module) == ()
