@@ -22,7 +22,6 @@ from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.building import try_variant
 from mlir_sched.program.halving import most_tries, without_faults
 from mlir_sched.program.plan import KeptSite, Plan
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
@@ -40,7 +39,7 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.machine import runtime_tool
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks.model import EXTRACTION_LIMITS, require_program
-from mlir_sched.tensors.parameters import ParameterFile, parameter_files
+from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.tuned_folder.folder import read_tuned_folder, require_usable_fields
 from mlir_sched.tuned_folder.names import LIBRARY
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
@@ -108,7 +107,7 @@ def explain(
     with MeasuredPrograms.open(source, RunnerOptions.for_device(target.driver).first_look) as programs:
         for plan in wanted:
             progress(Progress(f"reducing {plan.name}"))
-            case = _Case(path, target, plan, weights, programs)
+            case = _Case(plan, programs)
             found.append(case.finding(into / re.sub(r"[^\w.+-]", "_", plan.name)))
     return tuple(found)
 
@@ -129,11 +128,18 @@ def _was_tried(plan: Plan, left_out: Mapping[str, str]) -> bool:
 class _Case:
     """A plan that is at fault in a program."""
 
-    path: Path
-    target: Target
     plan: Plan
-    parameters: tuple[ParameterFile, ...]
     programs: MeasuredPrograms
+
+    @property
+    def path(self) -> Path:
+        """The program."""
+        return self.programs.source.path
+
+    @property
+    def target(self) -> Target:
+        """What it is compiled for."""
+        return self.programs.source.target
 
     def finding(self, folder: Path) -> Finding:
         """Return what is found about the plan, and write the reduced program to a folder."""
@@ -154,23 +160,27 @@ class _Case:
 
         A plan that does not apply to a program, and a program that cannot be judged, have no fault.
         """
+        programs = self._programs_of(path)
         try:
-            default = self._default(path)
+            default = self._default(programs)
             variant = applying_variant(path, self.target, plan)
         except MlirSchedError:
             return "", ""
         if variant is None:
             return "", ""
-        attempt = try_variant(path, self.target, variant, self.parameters, default.model)
+        attempt = programs.attempt(variant, default.model)
         if attempt.built is None:
             return ("compiling", attempt.why) if attempt.diagnostics else ("", "")
         return self._wrong(default, attempt.built)
 
-    def _default(self, path: Path) -> BuiltVariant:
-        """Return the program without any plan, repaired where IREE is known to compile it wrong."""
-        plain = applying_variant(path, self.target, Plan())
+    def _programs_of(self, path: Path) -> MeasuredPrograms:
+        """Return what makes the programs of a part of the program."""
+        return replace(self.programs, source=replace(self.programs.source, path=path))
+
+    def _default(self, programs: MeasuredPrograms) -> BuiltVariant:
+        """Return a program without any plan, repaired where IREE is known to compile it wrong."""
+        plain = applying_variant(programs.source.path, self.target, Plan())
         assert plain is not None
-        programs = replace(self.programs, source=replace(self.programs.source, path=path))
         return programs.first(programs.build(plain))
 
     def _wrong(self, default: BuiltVariant, built: BuiltVariant) -> tuple[str, str]:
@@ -236,14 +246,14 @@ class _Case:
         if variant is not None and variant.rewrite is not None:
             (folder / LIBRARY).write_text(variant.library)
             flags = (*flags, *library_flags((folder / LIBRARY).resolve()))
-        default = self._default(path)
+        default = self._default(self._programs_of(path))
         entry = default.model.entries[0]
         inputs = make_inputs(entry.inputs, checks_of(default.model, entry)[0])
         files = {f"input{number}.npy": array for number, array in enumerate(inputs)}
         for name, array in files.items():
             np.save(folder / name, array)
         given = [f"--input=@{folder / name}" for name in files]
-        given += [f"--parameters={file}" for file in self.parameters]
+        given += [f"--parameters={file}" for file in self.programs.source.parameters]
         called = [f"--device={LOCAL_SYNC}", f"--function={entry.name}", *given]
         expected = [folder / f"expected{number}.npy" for number in range(len(entry.outputs))]
         _run(folder, default.vmfb, [*called, *(f"--output=@{file}" for file in expected)])

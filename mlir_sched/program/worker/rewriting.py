@@ -15,7 +15,7 @@ from mlir_sched.program.program_space import KEPT, VARIANT, ProgramSpace, kept_b
 from mlir_sched.program.repair import NO_REPAIR, ProgramRepair
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.rewrites.pipeline import StagedSite, applies, script, sites
-from mlir_sched.program.rewrites.repair.repaired import REPAIRED, wrong_forms
+from mlir_sched.program.rewrites.repair.repaired import REPAIRED, REPAIRS
 from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.sampling import Value
 
@@ -168,7 +168,7 @@ def _sites(program: StagedProgram, kind: str) -> tuple[Site, ...]:
 
 
 def _repair(program: StagedProgram) -> ProgramRepair:
-    forms = tuple(form.name for form in wrong_forms(program.module))
+    forms = tuple(repair.form.name for repair in REPAIRS if program.applies(repair))
     return ProgramRepair(script((), program, REPAIRED), forms) if forms else NO_REPAIR
 
 
