@@ -66,7 +66,6 @@ class Meter(Protocol):
         """Return what makes programs without scripts and says what they take.
 
         Args:
-            evaluators: The evaluators of the run.
             parameters: Files with the model's weights.
         """
 

@@ -64,9 +64,6 @@ class XGBoostOptions:
 
 class XGBoostModel(CostModel):
     """A small ensemble of boosted-tree models; the score is the mean of their predictions.
-
-    Args:
-        options: How the trees are grown.
     """
 
     def __init__(self, options: XGBoostOptions | None = None) -> None:

@@ -203,7 +203,6 @@ def preselect(traces: Sequence[Trace], seconds: Sequence[float | None], count: i
     Every sketch has its turn, because the model may misjudge how sketches compare.
 
     Args:
-        traces: Distinct traces.
         seconds: Estimated seconds per call of each; None where there is no estimate, which comes last.
         count: Traces to return; all are returned where there are no more.
     """

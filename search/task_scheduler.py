@@ -102,9 +102,6 @@ class GradientScheduler:
     them only ``1 - trust`` of its time. Of a task that had no round yet, ``best`` is the time of its untuned code, and
     ``n`` is 1: light tasks wait while heavy ones gain more per candidate.
 
-    Args:
-        options: Parameters of the gradient.
-
     Source: MetaSchedule (TVM ``gradient_based.cc``), which counts rounds and gives -1e9 to a task without a valid
     candidate, which then starves. Ansor (Zheng et al., OSDI 2020, section 6.2 and appendix A) compares similar tasks,
     too: the next round is expected to bring a task to half of their best rate (beta = 2 in TVM's ``task_scheduler.py``)

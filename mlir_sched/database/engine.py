@@ -171,8 +171,6 @@ def transaction(engine: Engine, *, write: bool = False, patience: Patience | Non
     or within :data:`ATTEMPT_S` while there is none yet.
 
     Args:
-        engine: The store's engine.
-        write: Whether the transaction writes.
         patience: How long to wait; None for one attempt.
 
     Raises:

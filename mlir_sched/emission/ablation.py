@@ -26,7 +26,6 @@ def ablation(script: Trace, timing: Timing, records: Iterable[Record], sketches:
     compared by comes from a session that took no part in the choice.
 
     Args:
-        script: The trace of the script.
         timing: Its time as it is reported.
         records: Records of the script's task, that of the script among them.
         sketches: Names of all sketches of the dispatch.

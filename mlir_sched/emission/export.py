@@ -74,12 +74,8 @@ def emit(
     """Prove a program with the winners; fall back to flags, or to no change, where it is not shown to be faster.
 
     Args:
-        model: The model's path.
         variants: Every untuned variant; variants that were not timed do not compete.
         tuned: The variant whose dispatches were tuned.
-        finalists: The scripts to emit.
-        options: How programs are run and timed.
-        target: What was tuned for.
         time_left: The time that emission should take; no limit by default.
         sessions: Says what programs take; by default, they are run.
     """

@@ -67,11 +67,6 @@ def compile_scripts(
 ) -> list[list[CompileResult]]:
     """Compile the untuned code and scripts of tasks, as many at the same time as the pool has workers.
 
-    Args:
-        groups: Tasks with their scripts.
-        pool: Compiles.
-        code: What was compiled so far.
-
     Returns:
         Per task, the result of the untuned code, then one result per script.
 
@@ -88,13 +83,7 @@ def compile_scripts(
 def measure_compiled(
     task: Task, compiled: Sequence[CompileResult], chosen: Sequence[int], runner: Runner
 ) -> tuple[Timing, list[RunResult]]:
-    """Measure some of the scripts of :func:`compile_scripts` against the untuned code, in one session.
-
-    Args:
-        task: The task.
-        compiled: The untuned code and all scripts.
-        chosen: Indices of the scripts.
-        runner: Runs them.
+    """Measure those scripts of :func:`compile_scripts` with the ``chosen`` indices against the untuned code, in a session.
 
     Returns:
         The untuned code's timing, and one result per chosen script.
@@ -125,11 +114,7 @@ def measure_program(
     """Check and measure a compiled model and its rivals, interleaved with plain ``iree-compile`` or another program.
 
     Args:
-        runner: Runs them.
-        model: The model.
         untuned: The model compiled plainly, or another program whose results are right.
-        others: Rivals by name.
-        emitted: The program to judge.
 
     Raises:
         ProgramFailedError: The emitted program computes other results, or fails.

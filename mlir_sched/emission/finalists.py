@@ -98,7 +98,6 @@ def choose_finalists(
     ``seconds``, the report of a script that gains clearly is short, too.
 
     Args:
-        searches: The tasks' searches.
         options: How programs are run and timed; None where none is run. Every task then has its best candidate, with
             the times of the search.
         seconds: Seconds that this should take.
@@ -162,7 +161,6 @@ def _measured(
     Args:
         entries: The tasks, that of most time first.
         options, seconds, cost_of: As in :func:`choose_finalists`.
-        code: Returns compiled code.
     """
     start, short = time.monotonic(), options.capped(SHORT_SESSION_S)
     least_s = MINOR_SHARE * sum(entry.search.seconds_per_run() for entry in entries)

@@ -39,7 +39,6 @@ class Sessions:
         """Return the times of a program and its rivals relative to another program; see :func:`measure_program`.
 
         Args:
-            options: How programs are run and timed.
             default: The default variant, whose functions are compared.
             reference: The variant that all are compared with.
 

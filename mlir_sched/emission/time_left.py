@@ -46,7 +46,6 @@ class TimeLeft:
         """Return how many rivals a session can hold with the fewest pairs in half of the time; at least one.
 
         Args:
-            options: The options of the session.
             reference_s: Seconds per call of the program that all are compared with.
             rivals_s: Seconds per call of the rivals, the fastest first.
         """
@@ -58,7 +57,6 @@ class TimeLeft:
         """Return the options of the session that decides: as long as they say where the session that reports fits, too.
 
         Args:
-            options: The options of a session without a limit.
             calls_s: Seconds per call of the programs in the session, that which all are compared with first.
             default_s: Seconds per call of the default program, which the other session compares with.
         """
@@ -70,7 +68,6 @@ class TimeLeft:
         """Return the options of the session that reports: as long as time is left.
 
         Args:
-            options: The options of a session without a limit.
             call_s: Seconds per call of the program that the emitted one is compared with.
         """
         if self.until == math.inf:
@@ -109,7 +106,6 @@ class Pace:
             start, seconds: As the attributes, with the others included.
             major_s: Seconds per call of the untuned code and of the fastest code of every major task, the one that is
                 chosen for first before the others.
-            options: The options of the sessions.
         """
         now, short = time.monotonic(), options.capped(SHORT_SESSION_S)
         least_s = (now - start) / minor if minor else REPORT_ONLY_S

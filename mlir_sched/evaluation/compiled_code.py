@@ -55,7 +55,6 @@ class CompiledCode:
 
         Args:
             pool: Compiles what is missing; no other thread uses it meanwhile.
-            wanted: What to compile.
 
         Raises:
             OSError, EnvironmentFailureError: As for ``CompilerPool.compile_all``.
@@ -70,7 +69,6 @@ class CompiledCode:
         """Return the untuned code of a task.
 
         Args:
-            pool: Compiles.
             following: The tasks that are asked for next, in their order: if the task's code has to be compiled, what
                 would be an idle process compiles theirs.
         """

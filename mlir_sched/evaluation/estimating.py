@@ -31,7 +31,6 @@ class CompileAndAssemble(Compiling):
 
     Args:
         flags: Compiler flags of all tasks.
-        target: The device.
         workers: Compiler processes; by default one per CPU.
         code: The code that was compiled so far, of other evaluators, too.
         shared: The compiler processes of several evaluators, in place of ``workers``.
@@ -124,10 +123,7 @@ def with_estimate(
     is no dispatch, such as a copy, counts nothing.
 
     Args:
-        built: The variant.
         reference: The default variant, or another one with its ratio to that; None for the default itself.
-        evaluator: Estimates dispatches.
-        device: What the model knows of the device.
     """
     tasks, seconds = built.model.tasks, dict[str, float]()
     for number, task in enumerate(tasks, 1):

@@ -61,7 +61,6 @@ class Evaluator(Protocol):
         """Yield (index in ``scripts``, outcome) once per script, first those of the scripts that need not be run.
 
         Args:
-            scripts: Scripts to evaluate.
             known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
 
         Raises:
@@ -110,7 +109,6 @@ class Compiling:
     """What evaluators share that compile code: the compiler's processes, and the code so far; a context manager.
 
     Args:
-        pool: The compiler's processes.
         code: The code that was compiled so far, of other evaluators, too.
     """
 
@@ -171,7 +169,6 @@ class CompileAndRun(Compiling):
 
     Args:
         flags: Compiler flags of all tasks.
-        options: How programs are run and timed.
         workers: Compiler processes; by default one per CPU.
         model: Estimates times; without a model there are no estimates.
         code: The code that was compiled so far, of other evaluators, too.

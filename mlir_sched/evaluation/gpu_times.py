@@ -15,9 +15,6 @@ from mlir_sched.tasks.task import Task
 class GpuTimes:
     """The times that :mod:`mlir_sched.gpu_model` estimates for a target's device.
 
-    Args:
-        target: The device.
-
     Raises:
         UserError: The assembler is not installed, or the target has no model.
     """
@@ -36,10 +33,6 @@ class GpuTimes:
 
     def seconds(self, task: Task, result: CompileResult, script: str = "") -> float:
         """Return the estimated time of one call; without a script, that of the untuned code.
-
-        Args:
-            result: Its compiled code.
-            script: The script that made the code.
 
         Raises:
             AssemblyError: The assembler refuses the code, or the code of a script spills registers or lacks

@@ -109,8 +109,6 @@ class TaskRecords:
         Where the store refuses at present, the record is kept until :meth:`settled`.
 
         Args:
-            candidate: The candidate that was measured.
-            outcome: Its outcome.
             round: The round that it was measured in, from 0.
         """
         key = self.task_key, self.context, candidate.key

@@ -46,7 +46,6 @@ class Yardsticks:
 
         Args:
             timing: The program's time, with the ratio to the untuned code.
-            untuned: The time of the untuned code.
         """
         return task.key not in self._chosen and untuned.median_s >= SLOW_S and timing.ratio_low >= FAST
 

@@ -51,7 +51,6 @@ def needs_of(model: Path, scratch: Path, folder: Path | None, store: Path | None
 
     Args:
         model: The program; its size is that of its constants, about.
-        scratch: The folder for temporary files.
         folder: The output folder; None for none.
         store: The file of the record store; None for a database server.
         options: The options, of which the budget says how many records there may be.

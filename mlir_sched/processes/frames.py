@@ -25,7 +25,6 @@ def is_ready(descriptor: int, event: int, timeout_s: float) -> bool:
     """Wait at most ``timeout_s`` seconds, and return whether a descriptor is ready or its other end is closed.
 
     Args:
-        descriptor: A pipe or socket.
         event: ``select.POLLIN`` or ``select.POLLOUT``.
         timeout_s: Seconds, >= 0.
     """
@@ -56,7 +55,6 @@ def read_frame(descriptor: int, wait: Wait | None = None) -> Any:
     """Return the next message.
 
     Args:
-        descriptor: Pipe or socket to read from.
         wait: Called before each read; without it the call blocks until the message has arrived.
 
     Raises:

@@ -66,7 +66,6 @@ def faults_named(
 
     Args:
         sequences: The scripts of the library, by task key.
-        library: The library's file.
         diagnostics: What ``iree-compile`` printed.
         names: Every dispatch of the program that is a task.
     """

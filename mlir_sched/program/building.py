@@ -57,9 +57,6 @@ def first_variant(
 
     Args:
         built: The default variant, as it was built.
-        target: What it was compiled for.
-        runner: Runs the functions.
-        values: What the user gives for inputs and outputs.
 
     Raises:
         UserError: The values do not fit the program's functions, or the program does not compute the same each time.
@@ -83,9 +80,6 @@ def build_variant(
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
 
     Args:
-        path: The model.
-        target: What to compile for.
-        variant: The variant.
         parameters: Files with the model's weights.
         not_run: Public functions that are neither run nor timed, each with the reason.
         known: Tasks of other variants, which are not read again.
@@ -175,7 +169,6 @@ def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[
     Args:
         built: The variants. All are checked against the first one and timed in turns with that: the default, or another
             variant that was timed before. A session beside a default of half a second per call takes long.
-        runner: Times the programs.
 
     Raises:
         UserError: The first variant cannot be run, or its numbers cannot be checked.

@@ -84,8 +84,6 @@ def emission_s(
 
     Args:
         built: All variants, the default first.
-        tuned: The variant to emit.
-        options: The options of the sessions.
         tuned_s: Seconds per call that it is expected to take; by default what it takes without scripts.
     """
     if not tuned.was_run:

@@ -43,8 +43,6 @@ class _Halving(Generic[T]):
         """Return what works with as many further things as possible.
 
         Args:
-            good: What works.
-            things: The further things.
             fails: Whether they are known not to work together with what works.
         """
         if not things:

@@ -113,8 +113,6 @@ def verified_inside(
     program.
 
     Args:
-        runner: Runs the programs.
-        function: The function.
         results: What became of the programs; those that fail stay as they are.
         programs: The function in each program.
         recipes: How each program was compiled; None where that is not known.

@@ -88,7 +88,6 @@ def profile_program(program: Program, check: Check, *, driver: Driver, threads: 
     """Run a program a few times with IREE's benchmark program and return the profile of its runs.
 
     Args:
-        program: The program.
         check: How the program's inputs are filled.
         driver: What runs the program; IREE records dispatches of its clock.
         threads: Threads that the program may use on the CPU.

@@ -83,7 +83,6 @@ def kept_by(values: Mapping[str, Value], sites: Iterable[KeptSite]) -> tuple[Kep
 
     Args:
         values: The decisions by name.
-        sites: The sites.
     """
     return tuple(site for site in sites if values.get(kept_decision(site)) == KEPT)
 

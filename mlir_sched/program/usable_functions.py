@@ -44,8 +44,6 @@ def with_usable_functions(runner: Runner, model: Model, compiled: CompiledModel)
     """Return a model without the functions that cannot be tuned, which also says what is verified inside.
 
     Args:
-        runner: Runs the functions.
-        model: The model.
         compiled: The model as it is compiled untuned.
 
     Raises:

@@ -25,8 +25,6 @@ def against_reference(runner: Runner, model: Model, compiled: CompiledModel) -> 
     """Return a model that says in which functions the untuned code is wrong: its results are not what the user gives.
 
     Args:
-        runner: Runs the functions.
-        model: The model.
         compiled: The model as it is compiled untuned.
 
     Raises:

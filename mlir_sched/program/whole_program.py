@@ -42,7 +42,6 @@ def measure_programs(
     A program's time is that of one call of each public function, one after the other.
 
     Args:
-        runner: Runs them.
         model: The model that all programs were compiled from.
         baseline: The program that is right by definition.
         others: The programs to judge; a program that fails in any function has a failure.
@@ -63,8 +62,6 @@ def difference(runner: Runner, model: Model, baseline: CompiledModel, other: Com
     """Return how a compiled program of a model fails beside another one; empty where it does not, or cannot be judged.
 
     Args:
-        runner: Runs both.
-        model: The model.
         baseline: The program that is right by definition.
         other: The program to judge.
     """
@@ -89,9 +86,6 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
     """Return where the time of a compiled model goes, all public functions together; None where IREE has no record.
 
     Args:
-        model: The model that the program was compiled from.
-        vmfb: The compiled model.
-        target: The target that the program runs on.
         call_s: About how long a call takes, seconds.
     """
     if not target.clock.profiling:

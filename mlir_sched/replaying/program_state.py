@@ -40,12 +40,6 @@ def judge_program(
     folder: TunedFolder, model: Path, target: Target, repair: ProgramRepair = NO_REPAIR
 ) -> ProgramJudgement:
     """Return the state of the decisions about a program that a folder's library states.
-
-    Args:
-        folder: The folder.
-        model: The program.
-        target: What is compiled for.
-        repair: The repair of the program.
     """
     try:
         decisions = program_decisions(folder.library) if folder.library else ()

@@ -85,7 +85,6 @@ def replay(
     depends on it is generated anew. So is a decision about the whole program: its rewrite is generated anew.
 
     Args:
-        model: The program it was tuned for.
         modules: The further transform modules it was tuned with.
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
         target: The folder's target with a device, as for ``tune``; by default the target alone.
@@ -393,8 +392,6 @@ def _program_problems(program: Timing, summary: Mapping[str, Any], reference: st
     """Return why the program does not hold: it is slower, or no longer faster although it was; empty when it holds.
 
     Args:
-        program: Its timing.
-        summary: The folder's summary.
         reference: What the untuned program is called.
     """
     gained = bool(summary.get("program", {}).get("gained", True))

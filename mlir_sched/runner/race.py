@@ -67,7 +67,6 @@ class Race:
     Args:
         ask_pairs: Function that has the runner process take the pairs of one request.
         warm: Function that warms a program up in the runner process and returns its rough seconds per call.
-        options: Sample length, budgets and thresholds.
         baseline_call_s: Rough seconds per call of the baseline.
         seed: Distinguishes this call from others of the same run.
     """

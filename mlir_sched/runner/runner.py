@@ -133,7 +133,6 @@ class Runner:
         """Check every candidate against the baseline's results, then time the right ones against its times.
 
         Args:
-            baseline: The program that is right by definition.
             candidates: Programs that take and make the same tensors as the baseline.
             checks: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot
                 win, may be timed without its remaining checks (:class:`CheckOptions`).

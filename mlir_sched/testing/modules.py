@@ -172,7 +172,6 @@ def check_candidates(
     Args:
         traces: Legal traces of the space.
         pool: Compiles with the task's flags.
-        runner: Runs them; nothing is timed.
 
     Raises:
         BaselineError: The untuned code cannot serve as a reference.

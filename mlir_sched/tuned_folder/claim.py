@@ -80,11 +80,8 @@ def claim_of(
     """Return what a run claims of its output folder.
 
     Args:
-        model: The model's file.
-        parameters: Files with its weights.
         target: What to compile for, with the device or its description as the user gave it.
         result_target: What the result is for.
-        replace: As the attribute.
         store: Record store that the user names.
         modules: Further transform modules.
     """

@@ -104,7 +104,6 @@ class AlgorithmChoice:
 
         Args:
             program: The program, searched together with the tasks of the algorithms.
-            found: The algorithms.
         """
         call_s, tunable = program.call_s(), {task.key for task in program.tasks}
         why = {a.site.name: _why_not(a, call_s, tunable) for a in found}
@@ -141,7 +140,6 @@ def _why_not(alternative: OtherAlgorithm, call_s: Mapping[str, float], tunable: 
     """Return why an algorithm does not pay; empty if it does.
 
     Args:
-        alternative: The algorithm.
         call_s: The seconds per call of tasks, by key.
         tunable: Keys of the tasks that can have scripts.
     """

@@ -173,7 +173,6 @@ class Budget:
         """Return the budget that a user gave a run, or else the default budget.
 
         Args:
-            options: What the user decided.
             tasks: The largest number of tasks that can be tuned in one variant.
             begun_s: Seconds on the run's clock when the search began.
             emission_s: Seconds that emission is expected to take.
@@ -202,7 +201,6 @@ class Budget:
         """Return what a program may spend in its turn: by trials whole rounds, at least one.
 
         Args:
-            turn: The turn.
             own: Candidates tried so far on the program.
             elsewhere: Candidates tried so far on the other programs.
         """

@@ -19,9 +19,7 @@ def interim_times(
     """Return the time of every program with its best scripts so far, by variant.
 
     Args:
-        path: The model.
         programs: Variants, each with the searches of its tasks.
-        options: How the programs are run and timed.
 
     Returns:
         Times relative to the first program that can be compiled; programs that fail, or compute other results than the

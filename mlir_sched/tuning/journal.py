@@ -27,7 +27,6 @@ def generation_of(store: RecordStore, *, fresh: bool) -> int:
     """Return how often the user asked for a fresh start in a store, >= 0.
 
     Args:
-        store: The store of a run that begins now.
         fresh: Whether this run is a fresh start; every fresh start gets a number of its own, also those of other
             processes at the same time.
     """
@@ -94,7 +93,6 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
     """Return the decisions about the stored program that shares most tasks with a program; empty where none is close.
 
     Args:
-        store: The store.
         context_key: What the speed of programs depends on beside the program.
         default: The program, without any decision.
     """
@@ -112,7 +110,6 @@ def keep_decisions(
 
     Args:
         store, context_key, default: As in :func:`known_decisions`.
-        decisions: The decisions by name.
         ratio: How many times as fast as the untuned program the program is with its scripts.
     """
     task_keys = tuple(sorted({task.key for task in default.tasks}))

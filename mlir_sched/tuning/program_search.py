@@ -103,7 +103,6 @@ class ProgramSearch:
         """Go on until the end of an allowance, or until nothing is left to try.
 
         Args:
-            allowance: What may be spent.
             found: The best traces of other programs.
 
         Yields:
@@ -266,7 +265,6 @@ class ProgramSearch:
         Args:
             current: The task with the current round.
             tried: Candidates of this round.
-            allowance: What may be spent.
 
         Returns:
             The task with those of its candidates that the budget is likely to have room for.
@@ -353,7 +351,6 @@ class ProgramSearch:
 
         Args:
             index: Its number among the tasks.
-            stored: Its records.
             untuned: The time of its untuned code; None has the code measured.
             missing: The tasks whose untuned code is measured next.
         """

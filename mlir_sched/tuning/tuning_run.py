@@ -118,7 +118,6 @@ class TuningRun:
 
         Args:
             options, target, space, store, method, generation, start_from, drawn, design: As the attributes.
-            built: All variants of the model.
             start: When this process began with the run, by ``time.monotonic()``.
         """
         method = method or SearchMethod()

@@ -100,7 +100,6 @@ class VariantChoice(CompilePolicy):
         extends.
 
         Args:
-            name: Its name.
             extended: Whether the other one extends it, and was not only chosen by an earlier run.
         """
         exploring_s = EXPLORATION * (self.end - time.monotonic())

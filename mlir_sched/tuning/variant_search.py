@@ -101,7 +101,6 @@ class VariantSearch:
         Args:
             run, time_programs, algorithms: As the attributes.
             built: All variants, the default first.
-            events: Is told what happens in the searches.
             dominant: Names of the variants that dominate all others.
             prepare: Called with every variant that is searched, for what its tasks need beside their code.
             profile: Returns a variant with its profile, which a run by time needs.
@@ -135,10 +134,6 @@ class VariantSearch:
 
     def result(self, *, interrupted: bool, stopped: str = "") -> SearchResult:
         """Return what was found so far.
-
-        Args:
-            interrupted: Whether the user stopped the search.
-            stopped: Why the machine's failures stopped it.
         """
         best = min(self.left, key=ProgramSearch.expected_s)
         others = tuple(program for program in self.programs if program is not best)

@@ -57,7 +57,6 @@ def compile_candidate(
     """Return the compiled program of a task with a script applied, or the failure.
 
     Args:
-        source: The task's program at the executable-sources phase.
         script: The script's text; None for IREE's own choices.
         flags: Compiler flags; the first call fixes them for this process.
         chain: A chain that the program gets, to be timed with; None for none.

@@ -72,7 +72,6 @@ class BuiltVariants:
 
         Args:
             emitted: That variant, as the search knows it.
-            target: The target of the run.
         """
         known = [emitted if built.variant == emitted.variant else built for built in self.built]
         wanted = (self.built[0].variant, emitted.variant)
@@ -97,7 +96,6 @@ def build_variants(
     code is run once to say how it differs.
 
     Args:
-        programs: Makes the programs and says what they take.
         policy: Says which variants are compiled; all of them by default, unless one dominates the others.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
 
@@ -240,7 +238,6 @@ class _Choosing:
         """Compile variants, in their order, without timing them; those that fail or are not wanted are left out.
 
         Args:
-            variants: The variants.
             chosen: The one that an earlier run decided on; None without such decisions.
         """
         built, model = list[BuiltVariant](), self.default.model
@@ -269,7 +266,6 @@ class _Choosing:
         """Return a variant that does not compile without the sites at fault; None where none is found.
 
         Args:
-            variant: The variant.
             failed: What became of it.
             model: The model of the default.
         """

@@ -32,7 +32,6 @@ class CompilePolicy:
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
 
         Args:
-            name: Its name.
             extended: Whether the other one extends it, and was not only chosen by an earlier run.
         """
         return self.should_compile(name)
@@ -48,7 +47,6 @@ class CompilePolicy:
         """Return the sites of a variant that stay as they were, as none else compiles; none where that is of no use.
 
         Args:
-            name: The variant.
             find: Finds them, each as its two names (:class:`~mlir_sched.program.plan.KeptSite`).
         """
         return find()
@@ -73,7 +71,6 @@ class CompilePolicy:
         """Say whether one of ``DECIDED_EARLY`` dominates all other variants.
 
         Args:
-            name: Its name.
             far_faster: Whether it does by what was measured now.
         """
         return far_faster

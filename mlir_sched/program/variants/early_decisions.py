@@ -29,7 +29,6 @@ def is_far_faster(name: str, ratio: float, default: BuiltVariant) -> bool:
     """Say whether a variant dominates all others but its refinements.
 
     Args:
-        name: Name of the variant.
         ratio: How many times as fast as the default the variant is without scripts.
         default: The default variant, with its profile if there is one.
     """

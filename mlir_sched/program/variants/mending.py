@@ -117,8 +117,6 @@ def named_in(diagnostics: str, sites: Sequence[StagedSite], library: str) -> tup
     """Return the sites that the compiler's diagnostics name, by the source or by the library; none where they do not.
 
     Args:
-        diagnostics: What the compiler said.
-        sites: The sites.
         library: The library with the rewrites of the sites, as it was compiled.
     """
     places = {_place(*found.groups()) for found in _DIAGNOSED.finditer(diagnostics)}

@@ -79,7 +79,6 @@ class Programs(ABC):
         """Return a repair with what is known of plain ``iree-compile``'s code; by default nothing.
 
         Args:
-            repair: What was repaired.
             plain, repaired: The default variant without the repair and with it.
         """
         return repair

@@ -110,10 +110,7 @@ def decided_variant(
     """Return the variant of a program that decisions lead to; a variant without a choice of algorithms has none.
 
     Args:
-        path: The program.
-        target: What to compile for.
         values: The decisions, that of the variant among them.
-        repair: The repair of the program.
 
     Raises:
         UserError: The compiler rejects the program, or the variant does not apply to the program.

@@ -32,8 +32,6 @@ def tunable_variants(
 
     Args:
         built: The variants, the default first.
-        space: The transform modules.
-        target: What is compiled for.
         dominant: Names of the variants that dominate all others, some of them not in ``built`` but refined.
     """
     ratios = {b.variant.plan.whole.name: b.timing.ratio for b in built if b.timing is not None}

@@ -33,7 +33,6 @@ def cut(path: str, chosen: Sequence[int]) -> str:
     read from them, or nothing reads, is a result.
 
     Args:
-        path: The program.
         chosen: Numbers of the ops, ascending; at least one.
 
     Raises:

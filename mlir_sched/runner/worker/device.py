@@ -149,7 +149,6 @@ class LocalDevice(Device):
     """The CPU, with the caching allocator; its buffers lie in the memory of this process.
 
     Args:
-        instance: IREE's virtual machine.
         driver: ``local-sync`` or ``local-task``.
         on_trace: Receives what programs trace; by default IREE prints that.
     """
@@ -206,7 +205,6 @@ class RemoteDevice(Device):
     they do in production.
 
     Args:
-        instance: IREE's virtual machine.
         uri: E.g. ``vulkan``, ``vulkan://GPU-<uuid>`` or ``cuda://GPU-<uuid>``.
     """
 
@@ -277,7 +275,6 @@ class LoadedProgram:
 
     Args:
         new_context: Makes a context with the program's modules, in which no function was called.
-        module: The program's module.
     """
 
     def __init__(self, device: Device, program: Program, new_context: Callable[[], Any], module: Any) -> None:
