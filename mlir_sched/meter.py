@@ -5,11 +5,12 @@ The one place where a run with a device and a run without one differ; everything
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from mlir_sched.compiler import WorkerSet
 from mlir_sched.database.work_cost import CostOf
@@ -38,28 +39,31 @@ from mlir_sched.tuning.progress import STAGES, STAGES_WITHOUT_DEVICE, Phase
 from mlir_sched.tuning.task_search import TaskSearch
 
 
-class Meter(Protocol):
-    """Says what candidates and programs take, during the search and at its end."""
+@dataclass(frozen=True)
+class Meter(ABC):
+    """Says what candidates and programs take, during the search and at its end.
 
-    @property
-    def target(self) -> Target:
-        """What to compile for."""
+    Attributes:
+        model: The model's file.
+        target: What to compile for.
+        drawn: Traces per candidate of a task's first round (``TaskSearch``).
+        code: The code that was compiled so far.
+        workers: The compiler processes that all evaluators share; they end with the search.
+        stages: What each phase of the run is called.
+    """
 
-    @property
-    def stages(self) -> Mapping[Phase, str]:
-        """What each phase of the run is called."""
+    model: Path
+    target: Target
+    drawn: int = field(default=1, kw_only=True)
+    code: CompiledCode = field(default_factory=lambda: CompiledCode(FINALISTS), kw_only=True)
+    workers: WorkerSet = field(default_factory=WorkerSet, kw_only=True)
+    stages: ClassVar[Mapping[Phase, str]] = STAGES
 
-    @property
-    def workers(self) -> WorkerSet:
-        """The compiler processes that all evaluators share; they end with the search."""
-
-    @property
-    def drawn(self) -> int:
-        """Traces per candidate of a task's first round (``TaskSearch``)."""
-
+    @abstractmethod
     def evaluator(self, built: BuiltVariant) -> AbstractContextManager[Evaluator]:
         """Return the evaluator for the tasks of a variant."""
 
+    @abstractmethod
     def programs(
         self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
     ) -> AbstractContextManager[Programs]:
@@ -69,14 +73,17 @@ class Meter(Protocol):
             parameters: Files with the model's weights.
         """
 
+    @abstractmethod
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
         """Return the times of programs with their best scripts so far, by name, relative to one of them."""
 
+    @abstractmethod
     def finalists(
         self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
     ) -> Finalists:
         """Return the scripts to emit; arguments as in :func:`choose_finalists`, with the variant that has the tasks."""
 
+    @abstractmethod
     def emission(
         self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
     ) -> Emission:
@@ -93,35 +100,23 @@ def meter_of(model: Path, options: TuneOptions) -> Meter:
 
 
 @dataclass(frozen=True)
-class MeasuredOnDevice:
+class MeasuredOnDevice(Meter):
     """The meter of a run on a device of this machine: programs are run, checked and timed.
 
     Attributes:
-        model: The model's file.
         options: The options of the run.
-        target: This machine.
         gpu_times: Chooses the first candidates of a task among more; None where the target has no model.
-        code: The code that was compiled so far.
     """
 
-    model: Path
     options: TuneOptions
-    target: Target
     gpu_times: GpuTimes | None = None
-    stages: Mapping[Phase, str] = field(default_factory=lambda: STAGES)
-    code: CompiledCode = field(default_factory=lambda: CompiledCode(FINALISTS))
-    workers: WorkerSet = field(default_factory=WorkerSet)
 
     @staticmethod
     def of(model: Path, options: TuneOptions) -> MeasuredOnDevice:
         """Return the meter for a device of this machine."""
         target = detect_target(options.target, options.threads)
-        return MeasuredOnDevice(model, options, target, GpuTimes.of(target))
-
-    @property
-    def drawn(self) -> int:
-        """Several traces per candidate where a model chooses among them."""
-        return 1 if self.gpu_times is None else DRAWN
+        gpu_times = GpuTimes.of(target)
+        return MeasuredOnDevice(model, target, options, gpu_times, drawn=1 if gpu_times is None else DRAWN)
 
     def evaluator(self, built: BuiltVariant) -> CompileAndRun:
         """Return an evaluator that runs candidates, on as many threads as the variant."""
@@ -161,23 +156,14 @@ class MeasuredOnDevice:
 
 
 @dataclass(frozen=True)
-class EstimatedByModel:
+class EstimatedByModel(Meter):
     """The meter of a run without a device: code is proven applied and assembled, and a model estimates its time.
 
-    Nothing is run, so nothing is known of numbers and times. What is emitted says so.
-
-    Attributes:
-        model: The model's file.
-        target: A device that need not be there. Its times are of a kind of their own: they never meet measured ones.
-        code: The code that was compiled so far.
+    Nothing is run, so nothing is known of numbers and times. What is emitted says so. The device need not be there, and
+    its times are of a kind of their own: they never meet measured ones.
     """
 
-    model: Path
-    target: Target
-    drawn: int = 1
-    stages: Mapping[Phase, str] = field(default_factory=lambda: STAGES_WITHOUT_DEVICE)
-    code: CompiledCode = field(default_factory=lambda: CompiledCode(FINALISTS))
-    workers: WorkerSet = field(default_factory=WorkerSet)
+    stages: ClassVar[Mapping[Phase, str]] = STAGES_WITHOUT_DEVICE
 
     @staticmethod
     def of(model: Path, options: TuneOptions) -> EstimatedByModel:
