@@ -1,14 +1,13 @@
-"""Tables of the record store, how records become rows, and how rows are written."""
+"""Tables of the record store, and how records become rows."""
 
-import itertools
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Float,
     ForeignKey,
     Index,
@@ -20,16 +19,16 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    delete,
-    insert,
-    select,
 )
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
-from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.database.work_cost import WorkCost, WorkKind
+from mlir_sched.errors import Failure, FailureClass, IllegalTraceError, UserError
 from mlir_sched.outcome import Outcome, Timing, Verdict
-from mlir_sched.trace import Trace
+from mlir_sched.trace import Trace, key_of_json
 
+T = TypeVar("T")
 METADATA = MetaData()
 _KEY = String(255)
 _ROW_ID = BigInteger().with_variant(Integer(), "sqlite")
@@ -142,8 +141,9 @@ WORK_COSTS = Table(
 )
 Row: TypeAlias = Mapping[str, Any]
 """Column values by name."""
-_CHUNK = 500
-"""Maximum number of keys in one query; databases limit the parameters of a statement."""
+_TEXTS = ("task_key", "context_key", "candidate_key", "script", "tool", "created")
+_NUMBERS = ("round", "seed", "attempt")
+"""Columns with the values of a record's fields of the same names."""
 
 
 def dump_json(data: object) -> str:
@@ -158,33 +158,25 @@ def task_row(task: StoredTask) -> dict[str, Any]:
 
 def row_task(row: RowMapping) -> StoredTask:
     """Return the task of a row."""
-    return StoredTask(
-        key=row["key"],
-        name=row["name"],
-        description=row["description"],
-        target_key=row["target_key"],
-        target_description=row["target_description"],
-        compiler=row["compiler"],
-        flags=tuple(json.loads(row["flags"])),
-    )
+    columns = {each.name: row[each.name] for each in fields(StoredTask)}
+    return StoredTask(**columns | {"flags": tuple(json.loads(row["flags"]))})
 
 
 def program_row(program: StoredProgram) -> dict[str, Any]:
     """Return the columns of a program."""
-    return {
-        "key": program.key,
-        "context_key": program.context_key,
-        "task_keys": dump_json(program.task_keys),
-        "decisions": dump_json(program.decisions),
-        "ratio": float(program.ratio),
-        "created": utc_now(),
-    }
+    kept = {"task_keys": dump_json(program.task_keys), "decisions": dump_json(program.decisions)}
+    return vars(program) | kept | {"key": program.key, "ratio": float(program.ratio), "created": utc_now()}
 
 
 def row_program(row: RowMapping) -> StoredProgram:
     """Return the program of a row."""
     task_keys, decisions = tuple(json.loads(row["task_keys"])), json.loads(row["decisions"])
     return StoredProgram(row["context_key"], task_keys, decisions, row["ratio"])
+
+
+def row_work_cost(row: RowMapping) -> WorkCost:
+    """Return the cost of a row."""
+    return WorkCost(WorkKind(row["kind"]), row["subject"], row["count"], row["seconds"])
 
 
 def record_row(record: Record) -> dict[str, Any]:
@@ -196,11 +188,8 @@ def record_row(record: Record) -> dict[str, Any]:
     timing, failure = record.outcome.timing, record.outcome.failure
     if timing is not None:
         timing.check()
-    return {
-        "task_key": record.task_key,
-        "context_key": record.context_key,
-        "candidate_key": record.candidate_key,
-        "attempt": int(record.attempt),
+    numbers = {name: int(getattr(record, name)) for name in _NUMBERS}
+    return {name: getattr(record, name) for name in _TEXTS} | numbers | {
         "origin": record.origin.value,
         "verdict": record.outcome.verdict.value,
         "median_s": float(timing.median_s) if timing else None,
@@ -209,12 +198,7 @@ def record_row(record: Record) -> dict[str, Any]:
         "failure_message": _storable(failure.message) if failure else None,
         "timing": dump_json(timing.to_json()) if timing else None,
         "binary_hash": record.outcome.binary_hash,
-        "round": int(record.round),
-        "seed": int(record.seed),
-        "tool": record.tool,
-        "created": record.created,
         "trace": dump_json(record.trace.to_json()) if record.trace else None,
-        "script": record.script,
     }
 
 
@@ -223,59 +207,37 @@ def row_record(row: RowMapping) -> Record:
     timing = Timing.from_json(json.loads(row["timing"])) if row["timing"] is not None else None
     failure = Failure(FailureClass(row["failure"]), row["failure_message"]) if row["failure"] is not None else None
     return Record(
-        task_key=row["task_key"],
-        context_key=row["context_key"],
-        candidate_key=row["candidate_key"],
+        **{name: row[name] for name in (*_TEXTS, *_NUMBERS)},
         origin=Origin(row["origin"]),
         trace=Trace.from_json(json.loads(row["trace"])) if row["trace"] is not None else None,
-        script=row["script"],
         outcome=Outcome(timing, failure, row["binary_hash"], verdict=Verdict(row["verdict"])),
-        round=row["round"],
-        seed=row["seed"],
-        attempt=row["attempt"],
-        tool=row["tool"],
-        created=row["created"],
     )
+
+
+def read_record(row: RowMapping, store: str) -> Record:
+    """Return the record of a row of a store.
+
+    Raises:
+        UserError: The row holds what no mlir-sched writes.
+    """
+    return _parsed(row_record, row, store)
+
+
+def read_trace_key(row: RowMapping, store: str) -> str:
+    """Return the key of a record's trace, whose decisions are not looked at; raises as :func:`read_record`."""
+    return _parsed(lambda row: key_of_json(json.loads(row["trace"])), row, store)
+
+
+def _parsed(parse: Callable[[RowMapping], T], row: RowMapping, store: str) -> T:
+    try:
+        return parse(row)
+    except (ValueError, TypeError, AttributeError, RecursionError, IllegalTraceError) as error:
+        raise UserError(
+            f"the record store {store}: its record number {row['id']} cannot be read ({reason(str(error))}); "
+            "give another store, or delete that row"
+        ) from error
 
 
 def _storable(text: str) -> str:
     """Return the text with escapes in place of the characters that databases refuse (lone surrogates, NUL)."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
-
-
-def insert_missing(connection: Connection, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
-    """Insert the rows whose key columns are not in the table yet, on any database; return their positions, ascending.
-
-    Of several given rows with the same key the first is inserted.
-
-    Raises:
-        sqlalchemy.exc.IntegrityError: Another transaction inserted one of the rows at the same moment (never on SQLite,
-            where a writing transaction is alone); call this function again in a new transaction.
-    """
-    first = {tuple(row[key] for key in keys): position for position, row in reversed(list(enumerate(rows)))}
-    known = _known_keys(connection, table, keys, first)
-    missing = sorted(position for key, position in first.items() if key not in known)
-    if missing:
-        connection.execute(insert(table), [rows[position] for position in missing])
-    return missing
-
-
-def _known_keys(
-    connection: Connection, table: Table, keys: Sequence[str], wanted: Mapping[tuple[Any, ...], int]
-) -> set[tuple[Any, ...]]:
-    """Return which of the wanted keys are in the table."""
-    columns = [table.c[key] for key in keys]
-    known: set[tuple[Any, ...]] = set()
-    for leading, group in itertools.groupby(sorted(wanted), key=lambda key: key[:-1]):
-        last = [key[-1] for key in group]
-        same_leading = [column == value for column, value in zip(columns, leading, strict=False)]
-        for start in range(0, len(last), _CHUNK):
-            query = select(columns[-1]).where(*same_leading, columns[-1].in_(last[start : start + _CHUNK]))
-            known.update((*leading, value) for value in connection.scalars(query))
-    return known
-
-
-def replace_row(connection: Connection, table: Table, keys: Sequence[str], row: Row) -> None:
-    """Insert a row; it replaces a row with the same key columns."""
-    connection.execute(delete(table).where(*(table.c[key] == row[key] for key in keys)))
-    connection.execute(insert(table), row)

@@ -8,15 +8,12 @@ measurement.
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, Table, func, insert, literal, or_, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, literal, or_, select
 
-from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.engine import (
     Patience,
     StoreOutageError,
@@ -40,25 +37,23 @@ from mlir_sched.database.schema import (
     SEARCHES,
     TASKS,
     WORK_COSTS,
-    Row,
     dump_json,
-    insert_missing,
     program_row,
+    read_record,
+    read_trace_key,
     record_row,
-    replace_row,
     row_program,
     row_record,
     row_task,
+    row_work_cost,
     task_row,
 )
 from mlir_sched.database.schema_version import has_tables, make_tables
-from mlir_sched.database.work_cost import WorkCost, WorkKind
-from mlir_sched.errors import LASTING, IllegalTraceError, UserError
+from mlir_sched.database.statements import Statements, replace_row
+from mlir_sched.database.work_cost import WorkCost
+from mlir_sched.errors import LASTING, UserError
 from mlir_sched.outcome import Timing, Verdict
-from mlir_sched.trace import key_of_json
 
-_RACES = 3
-"""How often an insertion is tried again when another process inserts the same key at the same moment."""
 T = TypeVar("T")
 
 
@@ -69,9 +64,8 @@ class RecordStore:
     damaged. A store must not be used in a forked child; open another one there.
     """
 
-    def __init__(self, engine: Engine, patience: Patience) -> None:
-        self._engine = engine
-        self._patience = patience
+    def __init__(self, database: Statements) -> None:
+        self._database = database
         self._kept: list[tuple[Record, int]] = []
         self._settled: list[Record] = []
 
@@ -103,17 +97,18 @@ class RecordStore:
         except BaseException:
             engine.dispose()
             raise
-        return cls(engine, patience)
+        return cls(Statements(engine, patience))
 
     @property
     def name(self) -> str:
         """The file, or the URL without its password."""
-        return store_name(self._engine.url)
+        return store_name(self._database.engine.url)
 
     @property
     def file(self) -> Path | None:
         """The file; None for a store in memory or on a server."""
-        return Path(str(self._engine.url.database)) if is_file(self._engine.url) else None
+        url = self._database.engine.url
+        return Path(str(url.database)) if is_file(url) else None
 
     def require_writable(self) -> None:
         """Check that records can be added; the store stays as it is.
@@ -121,7 +116,7 @@ class RecordStore:
         Raises:
             UserError: The database cannot be written.
         """
-        with transaction(self._engine, write=True) as connection:
+        with transaction(self._database.engine, write=True) as connection:
             connection.exec_driver_sql("CREATE TABLE mlir_sched_tried (tried INTEGER)")
             connection.rollback()
 
@@ -132,14 +127,14 @@ class RecordStore:
             seconds: The seconds; Ctrl-C ends a wait.
             note: Is told, once per wait, that the store is waited for.
         """
-        self._patience = Patience(seconds, note)
+        self._database.patience = Patience(seconds, note)
 
     def close(self) -> None:
         """Close the connections; everything that was added is stored, and what is kept, unless the store is held."""
         self.wait_for_locks(0.0)
         with contextlib.suppress(UserError):
             self.settle_kept()
-        self._engine.dispose()
+        self._database.engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -151,13 +146,11 @@ class RecordStore:
 
     def add_task(self, task: StoredTask) -> None:
         """Store a task unless its key is known; a known task keeps its description."""
-        self._insert_missing(TASKS, ("key",), [task_row(task)])
+        self._database.insert_missing(TASKS, ("key",), [task_row(task)])
 
     def tasks(self) -> tuple[StoredTask, ...]:
         """Return every task in insertion order."""
-        with self._read() as connection:
-            rows = connection.execute(select(TASKS).order_by(TASKS.c.id)).mappings()
-            return tuple(row_task(row) for row in rows)
+        return tuple(map(row_task, self._database.rows(select(TASKS).order_by(TASKS.c.id))))
 
     # Records
 
@@ -174,7 +167,7 @@ class RecordStore:
         records = tuple(records)
         self._check_tasks(records)
         keys = ("task_key", "context_key", "candidate_key", "attempt")
-        new = self._insert_missing(RECORDS, keys, [record_row(record) for record in records])
+        new = self._database.insert_missing(RECORDS, keys, [record_row(record) for record in records])
         return tuple(records[index] for index in new)
 
     def settle(self, record: Record, *, since: int = 0) -> Record:
@@ -190,18 +183,18 @@ class RecordStore:
             ValueError: The record's task is not in the store.
         """
         self._check_tasks([record])
-        return self._in_turn(lambda connection: _settled(connection, record, since))
+        return self._database.in_turn(lambda connection: _settled(connection, record, since))
 
     def keep(self, record: Record, *, since: int = 0) -> Record:
         """Settle a record; where the store refuses at present, keep the record in memory and return it as it is."""
         self._kept.append((record, since))
-        patience, self._patience = self._patience, Patience(0.0)
+        patience, self._database.patience = self._database.patience, Patience(0.0)
         try:
             self._settle_kept()
         except StoreOutageError:
             return record
         finally:
-            self._patience = patience
+            self._database.patience = patience
         return self._settled[-1]
 
     def settle_kept(self) -> tuple[Record, ...]:
@@ -219,8 +212,7 @@ class RecordStore:
 
     def last_record(self) -> int:
         """Return the number of the last record of the store, 0 when there is none; later records get larger numbers."""
-        with self._read() as connection:
-            return connection.scalar(select(func.max(RECORDS.c.id))) or 0
+        return int(self._database.value(select(func.max(RECORDS.c.id))) or 0)
 
     def records(self, task_key: str, context_key: str, *, until: int | None = None) -> tuple[Record, ...]:
         """Return the records of a task in a context, in insertion order.
@@ -231,8 +223,7 @@ class RecordStore:
         query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
         if until is not None:
             query = query.where(RECORDS.c.id <= until)
-        with self._read() as connection:
-            return tuple(_read(row, self.name) for row in connection.execute(query).mappings())
+        return tuple(read_record(row, self.name) for row in self._database.rows(query))
 
     def sample(
         self, task_key: str, context_key: str, *, until: int, most: int, fastest: int, tool: str, same_tool: bool
@@ -254,43 +245,33 @@ class RecordStore:
         query = select(*columns, literal("").label("script")).where(*lasting, by_tool)
         sample = query.order_by(RECORDS.c.candidate_key).limit(most)
         best = query.where(RECORDS.c.ratio.is_not(None)).order_by(RECORDS.c.ratio.desc(), RECORDS.c.id).limit(fastest)
-        with self._read() as connection:
-            rows = {row["id"]: row for each in (sample, best) for row in connection.execute(each).mappings()}
-            return tuple(_read(rows[number], self.name) for number in sorted(rows))
+        rows = {row["id"]: row for each in (sample, best) for row in self._database.rows(each)}
+        return tuple(read_record(rows[number], self.name) for number in sorted(rows))
 
     def trace_keys(self, task_key: str, context_key: str, *, until: int, tool: str) -> frozenset[str]:
         """Return the keys of the traces of all lasting records that a tool stored; see :meth:`sample`."""
         query = select(RECORDS.c.id, RECORDS.c.trace).where(
             *_lasting_scripts(task_key, context_key, until), RECORDS.c.tool == tool
         )
-        with self._read() as connection:
-            return frozenset(_trace_key(row, self.name) for row in connection.execute(query).mappings())
+        return frozenset(read_trace_key(row, self.name) for row in self._database.rows(query))
 
     def failures(self, task_key: str, context_key: str) -> dict[str, int]:
         """Return the number of records of scripts by the class of their failure; that of the valid ones under ''."""
-        query = select(func.coalesce(RECORDS.c.failure, ""), func.count()).where(
-            *_in_context(task_key, context_key), RECORDS.c.origin == Origin.SCRIPT.value
-        )
-        with self._read() as connection:
-            return {str(kind): int(count) for kind, count in connection.execute(query.group_by(RECORDS.c.failure))}
+        query = select(func.coalesce(RECORDS.c.failure, "").label("kind"), func.count().label("number"))
+        counted = query.where(*_scripts(task_key, context_key)).group_by(RECORDS.c.failure)
+        return {str(row["kind"]): int(row["number"]) for row in self._database.rows(counted)}
 
     def not_checked(self, task_key: str, context_key: str) -> int:
         """Return the number of records of scripts that were timed, and whose numbers were not checked."""
-        query = select(RECORDS.c.timing).where(
-            *_in_context(task_key, context_key),
-            RECORDS.c.origin == Origin.SCRIPT.value,
-            RECORDS.c.verdict == Verdict.NOT_CHECKED.value,
-            RECORDS.c.timing.is_not(None),
-        )
-        with self._read() as connection:
-            timings = (Timing.from_json(json.loads(text)) for text in connection.scalars(query))
-            return sum(not timing.is_estimated for timing in timings)
+        not_checked = RECORDS.c.verdict == Verdict.NOT_CHECKED.value, RECORDS.c.timing.is_not(None)
+        query = select(RECORDS.c.timing).where(*_scripts(task_key, context_key), *not_checked)
+        timings = (Timing.from_json(json.loads(text)) for text in self._database.values(query))
+        return sum(not timing.is_estimated for timing in timings)
 
     def contexts(self, task_key: str) -> tuple[str, ...]:
         """Return the contexts that a task has records in, in the order of their first record."""
         query = select(RECORDS.c.context_key).where(RECORDS.c.task_key == task_key).group_by(RECORDS.c.context_key)
-        with self._read() as connection:
-            return tuple(connection.scalars(query.order_by(func.min(RECORDS.c.id))))
+        return self._database.values(query.order_by(func.min(RECORDS.c.id)))
 
     def find(self, task_key: str, context_key: str, candidate_key: str, *, since: int = 0) -> Record | None:
         """Return the record that makes measuring a candidate unnecessary, or None when this context has none.
@@ -301,7 +282,8 @@ class RecordStore:
             task_key, context_key, candidate_key: What to look for.
             since: Number of a record. Failures up to it that may not last (:attr:`Outcome.is_lasting`) are skipped.
         """
-        return self._first_record(_answers(task_key, context_key, candidate_key, since))
+        found = self._database.rows(_answers(task_key, context_key, candidate_key, since))
+        return read_record(found[0], self.name) if found else None
 
     def best(self, task_key: str, context_key: str) -> Record | None:
         """Return the valid record of a script that is fastest against its baseline (largest ``ratio``).
@@ -312,11 +294,10 @@ class RecordStore:
         """
         query = (
             select(RECORDS)
-            .where(*_in_context(task_key, context_key), RECORDS.c.origin == Origin.SCRIPT.value)
-            .where(RECORDS.c.ratio.is_not(None))
+            .where(*_scripts(task_key, context_key), RECORDS.c.ratio.is_not(None))
             .order_by(RECORDS.c.ratio.desc(), RECORDS.c.id)
         )
-        with self._read() as connection:
+        with self._database.reading() as connection:
             rows = connection.execute(query, execution_options={"yield_per": 16}).mappings()
             records = map(row_record, rows)
             return next((record for record in records if record.outcome.valid is not None), None)
@@ -329,7 +310,7 @@ class RecordStore:
         A newer measurement of the same decisions takes the place of the older one, whichever is faster: decisions that
         were measured in a lucky moment do not stay for ever.
         """
-        with self._write() as connection:
+        with self._database.writing() as connection:
             row = connection.execute(select(PROGRAMS).where(PROGRAMS.c.key == program.key)).mappings().first()
             known = None if row is None else row_program(row)
             if known is None or known.decisions == program.decisions or program.ratio > known.ratio:
@@ -338,8 +319,7 @@ class RecordStore:
     def programs(self, context_key: str) -> tuple[StoredProgram, ...]:
         """Return the programs of a context, the last one that was stored first."""
         query = select(PROGRAMS).where(PROGRAMS.c.context_key == context_key).order_by(PROGRAMS.c.id.desc())
-        with self._read() as connection:
-            return tuple(row_program(row) for row in connection.execute(query).mappings())
+        return tuple(map(row_program, self._database.rows(query)))
 
     # Searches
 
@@ -349,14 +329,12 @@ class RecordStore:
         When several processes begin a search with one key, all of them get the same number.
         """
         row = {"key": key, "last_record": self.last_record(), "created": utc_now()}
-        self._insert_missing(SEARCHES, ("key",), [row])
-        with self._read() as connection:
-            return int(connection.scalars(select(SEARCHES.c.last_record).where(SEARCHES.c.key == key)).one())
+        self._database.insert_missing(SEARCHES, ("key",), [row])
+        return int(self._database.value(select(SEARCHES.c.last_record).where(SEARCHES.c.key == key)))
 
     def searches(self) -> tuple[str, ...]:
         """Return the keys of all searches in insertion order."""
-        with self._read() as connection:
-            return tuple(connection.scalars(select(SEARCHES.c.key).order_by(SEARCHES.c.id)))
+        return self._database.values(select(SEARCHES.c.key).order_by(SEARCHES.c.id))
 
     def save_round(self, search_key: str, round: int, trials: int) -> None:
         """Store a round of a search, replacing what was stored of the same round.
@@ -366,14 +344,12 @@ class RecordStore:
         """
         self._check_search(search_key)
         row = {"search_key": search_key, "round": int(round), "trials": int(trials)}
-        with self._write() as connection:
-            replace_row(connection, ROUNDS, ("search_key", "round"), row)
+        self._database.replace(ROUNDS, ("search_key", "round"), row)
 
     def rounds(self, search_key: str) -> tuple[int, ...]:
         """Return, in the order of a search's rounds, the candidates that it had tried when the round was saved last."""
         query = select(ROUNDS.c.trials).where(ROUNDS.c.search_key == search_key).order_by(ROUNDS.c.round)
-        with self._read() as connection:
-            return tuple(connection.scalars(query))
+        return self._database.values(query)
 
     def save_cost_model(self, search_key: str, data: bytes) -> None:
         """Store the cost model of a search, replacing an earlier one.
@@ -383,13 +359,11 @@ class RecordStore:
         """
         self._check_search(search_key)
         row = {"search_key": search_key, "data": data, "created": utc_now()}
-        with self._write() as connection:
-            replace_row(connection, COST_MODELS, ("search_key",), row)
+        self._database.replace(COST_MODELS, ("search_key",), row)
 
     def load_cost_model(self, search_key: str) -> bytes | None:
         """Return the stored cost model of a search, or None."""
-        with self._read() as connection:
-            data = connection.scalar(select(COST_MODELS.c.data).where(COST_MODELS.c.search_key == search_key))
+        data = self._database.value(select(COST_MODELS.c.data).where(COST_MODELS.c.search_key == search_key))
         return None if data is None else bytes(data)
 
     # What runs decided once, and their clocks
@@ -404,49 +378,35 @@ class RecordStore:
         """
         if self.decided(key) is None:
             row = {"key": key, "value": dump_json(make()), "created": utc_now()}
-            self._insert_missing(RUN_DECISIONS, ("key",), [row])
+            self._database.insert_missing(RUN_DECISIONS, ("key",), [row])
         return cast("T", self.decided(key))
 
     def decided(self, key: str) -> Any:
         """Return the JSON data that is decided under a key, or None when nothing is."""
-        with self._read() as connection:
-            text = connection.scalar(select(RUN_DECISIONS.c.value).where(RUN_DECISIONS.c.key == key))
+        text = self._database.value(select(RUN_DECISIONS.c.value).where(RUN_DECISIONS.c.key == key))
         return None if text is None else json.loads(text)
 
     def save_seconds(self, key: str, seconds: float) -> None:
         """Store the seconds that a clock shows, replacing what it showed before."""
-        with self._write() as connection:
-            replace_row(connection, CLOCKS, ("key",), {"key": key, "spent_s": float(seconds)})
+        self._database.replace(CLOCKS, ("key",), {"key": key, "spent_s": float(seconds)})
 
     def seconds(self, key: str) -> float:
         """Return the seconds that a clock showed when it was saved last, 0 when it never was."""
-        with self._read() as connection:
-            return connection.scalar(select(CLOCKS.c.spent_s).where(CLOCKS.c.key == key)) or 0.0
+        return float(self._database.value(select(CLOCKS.c.spent_s).where(CLOCKS.c.key == key)) or 0.0)
 
     # What work cost
 
     def add_work_cost(self, run_key: str, cost: WorkCost) -> None:
         """Store what a piece of a run's work cost."""
         row = vars(cost) | {"run_key": run_key, "kind": str(cost.kind), "created": utc_now()}
-        with self._write() as connection:
-            connection.execute(insert(WORK_COSTS), row)
+        self._database.insert(WORK_COSTS, row)
 
     def work_costs(self, run_key: str | None = None) -> tuple[WorkCost, ...]:
         """Return what the work of a run cost, by default of all runs, in the order in which the work ended."""
         query = select(WORK_COSTS).order_by(WORK_COSTS.c.id)
         if run_key is not None:
             query = query.where(WORK_COSTS.c.run_key == run_key)
-        with self._read() as connection:
-            rows = connection.execute(query).mappings().all()
-        return tuple(WorkCost(WorkKind(row["kind"]), row["subject"], row["count"], row["seconds"]) for row in rows)
-
-    # Statements
-
-    def _read(self) -> AbstractContextManager[Connection]:
-        return transaction(self._engine, patience=self._patience)
-
-    def _write(self) -> AbstractContextManager[Connection]:
-        return transaction(self._engine, write=True, patience=self._patience)
+        return tuple(map(row_work_cost, self._database.rows(query)))
 
     def _settle_kept(self) -> None:
         while self._kept:
@@ -454,62 +414,24 @@ class RecordStore:
             self._settled.append(self.settle(record, since=since))
             del self._kept[0]
 
-    def _first_record(self, query: Select[Any]) -> Record | None:
-        with self._read() as connection:
-            row = connection.execute(query).mappings().first()
-        return None if row is None else _read(row, self.name)
-
     def _check_tasks(self, records: Sequence[Record]) -> None:
         keys = sorted({record.task_key for record in records})
-        with self._read() as connection:
-            known = set(connection.scalars(select(TASKS.c.key).where(TASKS.c.key.in_(keys))))
+        known = self._database.values(select(TASKS.c.key).where(TASKS.c.key.in_(keys)))
         unknown = [key for key in keys if key not in known]
         if unknown:
             raise ValueError(f"{self.name} has no task {unknown[0]!r}: call add_task first")
 
     def _check_search(self, key: str) -> None:
-        with self._read() as connection:
-            if connection.scalar(select(SEARCHES.c.id).where(SEARCHES.c.key == key)) is None:
-                raise ValueError(f"{self.name} has no search {key!r}: call begin_search first")
-
-    def _insert_missing(self, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
-        return self._in_turn(lambda connection: insert_missing(connection, table, keys, rows))
-
-    def _in_turn(self, write: Callable[[Connection], T]) -> T:
-        """Return the result of a writing transaction, run anew when another process inserted the same key."""
-        for _ in range(_RACES):
-            with contextlib.suppress(IntegrityError), self._write() as connection:
-                return write(connection)
-        with self._write() as connection:
-            return write(connection)
-
-
-def _read(row: RowMapping, name: str) -> Record:
-    """Return the record of a row.
-
-    Raises:
-        UserError: The row holds what no mlir-sched writes.
-    """
-    return _parsed(row_record, row, name)
-
-
-def _trace_key(row: RowMapping, name: str) -> str:
-    """Return the key of a record's trace, whose decisions are not looked at; raises as :func:`_read`."""
-    return _parsed(lambda row: key_of_json(json.loads(row["trace"])), row, name)
-
-
-def _parsed(parse: Callable[[RowMapping], T], row: RowMapping, name: str) -> T:
-    try:
-        return parse(row)
-    except (ValueError, TypeError, AttributeError, RecursionError, IllegalTraceError) as error:
-        raise UserError(
-            f"the record store {name}: its record number {row['id']} cannot be read ({reason(str(error))}); "
-            "give another store, or delete that row"
-        ) from error
+        if self._database.value(select(SEARCHES.c.id).where(SEARCHES.c.key == key)) is None:
+            raise ValueError(f"{self.name} has no search {key!r}: call begin_search first")
 
 
 def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
     return RECORDS.c.task_key == task_key, RECORDS.c.context_key == context_key
+
+
+def _scripts(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
+    return *_in_context(task_key, context_key), RECORDS.c.origin == Origin.SCRIPT.value
 
 
 def _lasts() -> ColumnElement[bool]:
@@ -538,7 +460,7 @@ def _answers(task_key: str, context_key: str, candidate_key: str, since: int) ->
 def _settled(connection: Connection, record: Record, since: int) -> Record:
     found = connection.execute(_answers(*record.key[:3], since)).mappings().first()
     if found is not None:
-        return _read(found, store_name(connection.engine.url))
+        return read_record(found, store_name(connection.engine.url))
     task_key, context_key, candidate_key, _ = record.key
     earlier = select(func.count()).where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
     stored = replace(record, attempt=connection.scalar(earlier) or 0)

@@ -236,12 +236,12 @@ def test_a_url_and_a_path_name_the_same_file(path: Path) -> None:
 
 def test_a_candidate_is_found_without_a_look_at_the_other_records(store: RecordStore) -> None:
     asked: list[tuple[str, object]] = []
-    event.listen(store._engine, "before_cursor_execute", lambda *a: asked.append((a[2], a[3])))
+    event.listen(store._database.engine, "before_cursor_execute", lambda *a: asked.append((a[2], a[3])))
     store.find(TASK.key, CONTEXT, "x")
     store.settle(make_record("x"))
     questions = [(text, values) for text, values in asked if "candidate_key" in text and text.startswith("SELECT")]
     assert len(questions) > 1
-    with store._engine.connect() as connection:
+    with store._database.engine.connect() as connection:
         for text, values in questions:
             (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values).scalars("detail")  # type: ignore[arg-type]
             assert "candidate_key=?" in plan

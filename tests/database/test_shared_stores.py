@@ -94,7 +94,7 @@ def test_kill_at_any_instant_keeps_every_record_whose_add_returned(path: Path, s
 def test_a_full_disk_is_a_user_error_and_keeps_what_was_stored(path: Path) -> None:
     fill_store(path, 2)
     with RecordStore.open(path) as store:
-        with store._engine.connect() as connection:
+        with store._database.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA max_page_count = 30")
         with pytest.raises(UserError, match="make room"):
             store.add([make_record(f"new{index}", script="x" * 9000) for index in range(100)])
