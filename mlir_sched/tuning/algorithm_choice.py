@@ -71,11 +71,7 @@ class AlgorithmChoice:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
-        """Return the other algorithms for sites of a program; none where too little of the budget is left.
-
-        Args:
-            elsewhere: Candidates tried so far on other programs.
-        """
+        """Return the other algorithms for sites of a program; none where too little of the budget is left."""
         tried, now_s = program.tried + elsewhere, self.run.clock.spent_s()
         afforded = self.run.budget.affords_algorithms(tried=tried, tasks=len(program.tasks), now_s=now_s)
         if not self.run.decide("tries-algorithms", lambda: afforded):

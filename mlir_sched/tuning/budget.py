@@ -144,6 +144,10 @@ class RungTurn:
 class Budget:
     """What a whole run may spend.
 
+    The methods are told the candidates tried so far on a program (``own``), on the other programs (``elsewhere``) or on
+    all (``tried``), the seconds on the run's clock (``now_s``), the tasks in question (``tasks``), and the share of the
+    program's time that other algorithms are for, 0 to 1 (``share``).
+
     Attributes:
         round_size: Most candidates of a round.
         trials: Candidates of all programs; None for a run by time.
@@ -198,12 +202,7 @@ class Budget:
         return max(1, min(programs, int(self.trials * EXPLORATION / self.round_size)))
 
     def allowance(self, turn: RungTurn, *, own: int, elsewhere: int) -> Allowance:
-        """Return what a program may spend in its turn: by trials whole rounds, at least one.
-
-        Args:
-            own: Candidates tried so far on the program.
-            elsewhere: Candidates tried so far on the other programs.
-        """
+        """Return what a program may spend in its turn: by trials whole rounds, at least one."""
         share = _rung_share(turn.explored)
         if self.trials is None:
             spent = share * turn.rung + share * (turn.place + 1) / turn.programs
@@ -229,11 +228,6 @@ class Budget:
         """Say whether enough is left to try other algorithms for parts of a program.
 
         In a run by time, some candidates have to be tried first, which shows the seconds that a candidate takes.
-
-        Args:
-            tried: Candidates tried so far on all programs.
-            tasks: Tasks of the program.
-            now_s: Seconds on the run's clock.
         """
         if self.trials is None:
             if not tried:
@@ -244,26 +238,13 @@ class Budget:
         return self.trials - tried >= ALGORITHMS_ROUNDS * self.round_size * tasks
 
     def is_worth_composing(self, *, share: float, now_s: float) -> bool:
-        """Say whether other algorithms get more time than composing the program takes; always in a run by trials.
-
-        Args:
-            share: Share of the program's time that the algorithms are for, 0 to 1.
-            now_s: Seconds on the run's clock.
-        """
+        """Say whether other algorithms get more time than composing the program takes; always in a run by trials."""
         if self.trials is not None:
             return True
         return _algorithms_share(share) * (self.seconds - now_s) >= COMPOSING_COST * self.begun_s
 
     def algorithms(self, *, share: float, tasks: int, own: int, elsewhere: int, now_s: float) -> Allowance:
-        """Return the allowance for the search of the tasks in which other algorithms differ from a program.
-
-        Args:
-            share: Share of the program's time that the algorithms are for, 0 to 1.
-            tasks: Number of these tasks.
-            own: Candidates tried so far on the program.
-            elsewhere: Candidates tried so far on the other programs.
-            now_s: Seconds on the run's clock.
-        """
+        """Return the allowance for the search of the tasks in which other algorithms differ from a program."""
         spent, most = _algorithms_share(share), ALGORITHMS_CANDIDATES * tasks
         if self.trials is None:
             return Allowance(self.round_size, None, self._until_s(spent, now_s), own + most)
@@ -271,13 +252,7 @@ class Budget:
         return Allowance(self.round_size, own + min(max(left, self.round_size), most))
 
     def calling_thread(self, *, tasks: int, elsewhere: int, now_s: float) -> Allowance:
-        """Return the allowance for the search of a short program in the calling thread: a round per task.
-
-        Args:
-            tasks: Tasks of the program.
-            elsewhere: Candidates tried so far on the other programs.
-            now_s: Seconds on the run's clock.
-        """
+        """Return the allowance for the search of a short program in the calling thread: a round per task."""
         most = self.round_size * tasks
         if self.trials is None:
             return Allowance(self.round_size, None, self._until_s(CALLING_THREAD_SHARE, now_s), most)
@@ -288,12 +263,7 @@ class Budget:
         return now_s + share * max(0.0, self.seconds - now_s)
 
     def before_review(self, *, elsewhere: int, now_s: float) -> Allowance:
-        """Return the allowance of the last program until the end of its search is set anew; all that is left by trials.
-
-        Args:
-            elsewhere: Candidates tried so far on the other programs.
-            now_s: Seconds on the run's clock.
-        """
+        """Return the allowance of the last program until its end is set anew; all that is left by trials."""
         rest = self.rest(elsewhere=elsewhere)
         return rest if self.trials is not None else replace(rest, until_s=self._until_s(REVIEW_SHARE, now_s))
 
@@ -303,7 +273,6 @@ class Budget:
         Args:
             tasks: Number of tasks with candidates: the others need no finalists.
             emission_s: Seconds that emission is expected to take.
-            now_s: Seconds on the run's clock.
             candidate_s: Seconds that a candidate takes; 0 as long as none was tried.
         """
         if not candidate_s:
@@ -314,12 +283,7 @@ class Budget:
         return until_s, max(0, int((until_s - now_s) / candidate_s))
 
     def finalists_s(self, spent_s: float, emission_s: float) -> float:
-        """Return the seconds that the finalists may take; infinite for a run by trials.
-
-        Args:
-            spent_s: Seconds on the run's clock.
-            emission_s: Seconds that emission is expected to take afterwards.
-        """
+        """Return the seconds that finalists may take before an emission of so many; infinite for a run by trials."""
         return max(0.0, self.whole_s - emission_s - spent_s)
 
     def has_trials(self, tried: int) -> bool:
@@ -330,9 +294,7 @@ class Budget:
         """Return the estimated seconds to the end of the search, at least 0; None when unknown.
 
         Args:
-            tried: Candidates tried on all programs.
             here_s: Seconds that this process spent.
-            now_s: Seconds on the run's clock.
         """
         if self.trials is None:
             return max(0.0, self.seconds - now_s)

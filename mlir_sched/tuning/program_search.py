@@ -260,14 +260,11 @@ class ProgramSearch:
     def _look_ahead(self, current: TaskSearch, tried: int, allowance: Allowance) -> Upcoming | None:
         """Choose the task of the next round, and its candidates, before the outcomes of the current round are known.
 
-        None is chosen where the next round is likely to be the same task's, which has much to learn from this round.
+        None is chosen where the next round is likely to be the same task's, which has much to learn from this round. Of
+        the candidates those are chosen that the budget is likely to have room for.
 
         Args:
-            current: The task with the current round.
-            tried: Candidates of this round.
-
-        Returns:
-            The task with those of its candidates that the budget is likely to have room for.
+            tried: Candidates of the current round.
         """
         search = self._next_task(current, tried)
         if search is None or search is current:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
@@ -23,6 +24,7 @@ from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.options import TuneOptions
 
+T = TypeVar("T")
 COVERING_BUILDS = 10.0
 """Time to measure two candidates of every dispatch of a program and its untuned code, relative to the time in which the
 program was compiled and its dispatches extracted."""
@@ -77,17 +79,10 @@ class VariantChoice(CompilePolicy):
         return VariantChoice(store, key, until, end, target.cores, context_key)
 
     def known(self, default: Model) -> Mapping[str, Value]:
-        """Return what an earlier run decided about this program, or a similar one; a run by trials tries all variants.
-
-        Args:
-            default: The program without any decision.
-        """
+        """Return what an earlier run decided about this program, or a similar one; nothing in a run by trials."""
         if not self.hurried:
             return {}
-        known: Mapping[str, Value] = self.store.decide(
-            f"{self.key}-known", lambda: dict(known_decisions(self.store, self.context_key, default))
-        )
-        return known
+        return self._decide("known", lambda: dict(known_decisions(self.store, self.context_key, default)))
 
     def should_compile(self, name: str) -> bool:
         """Say whether a further variant is to be compiled."""
@@ -98,9 +93,6 @@ class VariantChoice(CompilePolicy):
 
         Both variants need candidates before one can be chosen. Of a large program a variant is skipped that another one
         extends.
-
-        Args:
-            extended: Whether the other one extends it, and was not only chosen by an earlier run.
         """
         exploring_s = EXPLORATION * (self.end - time.monotonic())
         has_time = 2 * COVERING_BUILDS * self.build_s <= exploring_s and self._has_time()
@@ -113,17 +105,15 @@ class VariantChoice(CompilePolicy):
 
     def has_time_again(self) -> bool:
         """Say whether there is time to compile a variant once more, and to time all that are compiled."""
-        compiled = len(self._compiled) - self._failed
-        return time.monotonic() + self.build_s + self.timing_s * compiled < self.until
+        return self._has_time(0)
 
     def left_as_they_were(self, name: str, find: Callable[[], Sites]) -> Sites:
         """Return the sites of a variant that stay as they were, the same in every run that goes on with this one."""
-        return self.store.decide(f"{self.key}-kept-{name}", find)
+        return self._decide(f"kept-{name}", find)
 
     def favoured(self, name: str) -> str:
         """Return the variant that the default's profile speaks for, the same in every run that goes on with this."""
-        decided: str = self.store.decide(f"{self.key}-expected", lambda: name)
-        return decided
+        return self._decide("expected", lambda: name)
 
     def refines_at_once(self) -> bool:
         """Say whether only what refines the variant is compiled that the default's profile speaks for.
@@ -132,15 +122,18 @@ class VariantChoice(CompilePolicy):
         """
         searching_s = self.end - time.monotonic() - self.build_s
         at_once = self.hurried and AT_ONCE_BUILDS * self.build_s <= searching_s
-        decided: bool = self.store.decide(f"{self.key}-at-once", lambda: at_once)
-        return decided
+        return self._decide("at-once", lambda: at_once)
 
-    def _has_time(self) -> bool:
-        """Say whether there is time to compile one more variant and to time all that are compiled."""
+    def _decide(self, name: str, make: Callable[[], T]) -> T:
+        """Return what a process of this run decided first under a name; if none has, what ``make`` returns now."""
+        return self.store.decide(f"{self.key}-{name}", make)
+
+    def _has_time(self, more: int = 1) -> bool:
+        """Say whether there is time to compile a variant, and to time all that are compiled and so many more."""
         compiled = len(self._compiled) - self._failed
-        if self.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
+        if more and self.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
             return False
-        return time.monotonic() + self.build_s + self.timing_s * (compiled + 1) < self.until
+        return time.monotonic() + self.build_s + self.timing_s * (compiled + more) < self.until
 
     def _decided(self, name: str, *, wanted: bool) -> bool:
         """Return whether a variant was wanted when the run began; note ``wanted`` where no process has decided that."""
@@ -162,8 +155,7 @@ class VariantChoice(CompilePolicy):
 
     def dominates(self, name: str, *, far_faster: bool) -> bool:
         """Say whether a variant dominates all others, the same in every run that goes on with this one."""
-        dominant: bool = self.store.decide(f"{self.key}-settled-{name}", lambda: far_faster)
-        return dominant
+        return self._decide(f"settled-{name}", lambda: far_faster)
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread, for all runs on as many threads.
@@ -171,10 +163,9 @@ class VariantChoice(CompilePolicy):
         A program that takes almost :data:`~mlir_sched.program.variants.choosing.SHORT_S` is above it in one process and
         below it in another: a resumed run would have other variants, and so begin anew.
         """
-        decided: list[str] = self.store.decide(f"{self.key}-short-{self.threads}", lambda: list(names))
-        return decided
+        return self._decide(f"short-{self.threads}", lambda: list(names))
 
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""
         if self.until != math.inf:
-            self.store.decide(f"{self.key}-compiled", lambda: self._compiled)
+            self._decide("compiled", lambda: self._compiled)

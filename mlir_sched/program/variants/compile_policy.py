@@ -68,11 +68,7 @@ class CompilePolicy:
         return {}
 
     def dominates(self, name: str, *, far_faster: bool) -> bool:  # noqa: ARG002 - a resumed run decided by name
-        """Say whether one of ``DECIDED_EARLY`` dominates all other variants.
-
-        Args:
-            far_faster: Whether it does by what was measured now.
-        """
+        """Say whether one of ``DECIDED_EARLY`` dominates all other variants, as it does by what was measured now."""
         return far_faster
 
     @property
@@ -84,9 +80,5 @@ class CompilePolicy:
         """Hear how many seconds the default takes per call, 0 at first, and took to be compiled, as others may."""
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the names of the variants that are also timed in the calling thread.
-
-        Args:
-            names: Those that are short by what was measured now.
-        """
+        """Return the names of the variants that are also timed in the calling thread, given those short by now."""
         return names
