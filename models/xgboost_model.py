@@ -63,8 +63,7 @@ class XGBoostOptions:
 
 
 class XGBoostModel(CostModel):
-    """A small ensemble of boosted-tree models; the score is the mean of their predictions.
-    """
+    """A small ensemble of boosted-tree models; the score is the mean of their predictions."""
 
     def __init__(self, options: XGBoostOptions | None = None) -> None:
         self._options = options or XGBoostOptions()

@@ -39,8 +39,7 @@ class ProgramJudgement:
 def judge_program(
     folder: TunedFolder, model: Path, target: Target, repair: ProgramRepair = NO_REPAIR
 ) -> ProgramJudgement:
-    """Return the state of the decisions about a program that a folder's library states.
-    """
+    """Return the state of the decisions about a program that a folder's library states."""
     try:
         decisions = program_decisions(folder.library) if folder.library else ()
     except IllegalTraceError as error:

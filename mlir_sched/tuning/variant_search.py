@@ -133,8 +133,7 @@ class VariantSearch:
             self._keep_end(number, program, allowance)
 
     def result(self, *, interrupted: bool, stopped: str = "") -> SearchResult:
-        """Return what was found so far.
-        """
+        """Return what was found so far."""
         best = min(self.left, key=ProgramSearch.expected_s)
         others = tuple(program for program in self.programs if program is not best)
         left_out = self.algorithms.left_out if self.algorithms else {}
