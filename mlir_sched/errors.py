@@ -127,8 +127,6 @@ class Failure:
     """One candidate's failure.
 
     Attributes:
-        kind: Its class.
-        message: The text that explains it.
         origin: What is to blame.
     """
 

@@ -44,10 +44,7 @@ class Meter(ABC):
     """Says what candidates and programs take, during the search and at its end.
 
     Attributes:
-        model: The model's file.
-        target: What to compile for.
         drawn: Traces per candidate of a task's first round (``TaskSearch``).
-        code: The code that was compiled so far.
         workers: The compiler processes that all evaluators share; they end with the search.
         stages: What each phase of the run is called.
     """
@@ -104,7 +101,6 @@ class MeasuredOnDevice(Meter):
     """The meter of a run on a device of this machine: programs are run, checked and timed.
 
     Attributes:
-        options: The options of the run.
         gpu_times: Chooses the first candidates of a task among more; None where the target has no model.
     """
 

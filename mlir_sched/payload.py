@@ -40,7 +40,6 @@ class TensorSpec:
     """Shape and MLIR element type of one tensor.
 
     Attributes:
-        shape: Its static sizes.
         element_type: As MLIR writes it, e.g. ``f32``.
         by_value: Whether it is a scalar of a function's signature, passed as a number and not as a buffer.
     """
@@ -203,10 +202,8 @@ class LinalgOp:
     Attributes:
         index: Position among the dispatch's linalg ops, in program order (the order a transform match returns).
         name: MLIR op name, e.g. ``linalg.matmul``.
-        kind: Its class.
         iterator_types: ``parallel`` or ``reduction`` per loop.
         extents: Trip count per loop, >= 1.
-        inputs, outputs: Operands in order.
         body: Names of the scalar ops of its body, in order, without the yield.
     """
 

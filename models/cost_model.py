@@ -97,7 +97,6 @@ class Rows:
     """Candidates of one task as a cost model reads them; what the model does not ask for is empty.
 
     Attributes:
-        task: The task.
         features: ``[n_rows, n_features]``, finite; ``[n_rows, 0]`` where the model asks for none.
         traces: One per row; empty where the model asks for none.
         graphs: One per row; empty where the model asks for none.
@@ -127,7 +126,6 @@ class Measured:
     """Measured candidates of one task.
 
     Attributes:
-        rows: The candidates.
         throughput: ``[n_rows]`` in 0..1: best time of the task / time of the row; 0 for a failure.
     """
 

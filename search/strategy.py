@@ -70,7 +70,6 @@ class Observation:
     """The result of one candidate.
 
     Attributes:
-        trace: The candidate.
         seconds: Seconds per call, > 0, lower is better; None when it failed.
         proven: Whether it is known to be right. Others are not made from a candidate that is not, whatever it takes.
     """

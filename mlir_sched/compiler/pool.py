@@ -26,7 +26,6 @@ class CompileRequest:
     """What a worker compiles.
 
     Attributes:
-        source: The task's program (``Task.source``).
         script: The script; None stands for the untuned code.
         constants: The positions of the task's constants (``Task.constants``).
     """

@@ -71,10 +71,6 @@ class StoredTask:
         key: ``Task.key``; it stands for the code of the dispatch, the target, the compiler and its flags.
         name: The dispatch's symbol in the model it was first seen in.
         description: Its ops and their loops on one line.
-        target_key: ``Target.key``.
-        target_description: ``Target.description``.
-        compiler: IREE compiler version.
-        flags: Compiler flags of the task.
     """
 
     key: str

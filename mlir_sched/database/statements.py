@@ -22,7 +22,6 @@ class Statements:
     """Runs statements, each call in a transaction of its own.
 
     Attributes:
-        engine: The database's engine.
         patience: How long to wait for the lock of another process.
     """
 

@@ -68,12 +68,7 @@ def uncounted(kind: WorkKind, subject: str, count: int) -> AbstractContextManage
 
 @dataclass(frozen=True)
 class WorkCosts:
-    """The costs of a run's work, which are stored as the work ends.
-
-    Attributes:
-        store: Where they are kept.
-        run_key: Key of the run.
-    """
+    """The costs of a run's work, which are stored as the work ends."""
 
     store: RecordStore
     run_key: str

@@ -48,9 +48,6 @@ class Winner:
     """The script that a dispatch is emitted with.
 
     Attributes:
-        task: The task.
-        space: Its design space.
-        trace: The decisions.
         script: The script as it has to be in the library; it was measured with another annotation (``symbol``).
         code: Digest of the code that was measured (``CompileResult.code``).
         timing: Its time in a session that took no part in the choice, with the ratio to the untuned code.
@@ -140,8 +137,6 @@ class _Chosen:
     """The script that won the deciding session, or the best of the search, with all that is needed to measure it again.
 
     Attributes:
-        entry: The task.
-        record: The candidate.
         compiled: The untuned code, then the candidate's.
         next: Rank, in the search, of the candidate that replaces this one if this one fails when repeated; from
             :data:`FINALISTS` on, none does.

@@ -33,12 +33,7 @@ class Canary(Protocol):
 
 @dataclass
 class Judge:
-    """Finds out what is to blame for the failures of one piece of work, and waits while the machine fails.
-
-    Attributes:
-        evaluator: Evaluates the work.
-        task: The task of the work.
-    """
+    """Finds out what is to blame for the failures of one piece of work, and waits while the machine fails."""
 
     evaluator: Evaluator
     task: Task

@@ -91,12 +91,7 @@ class CompileAndAssemble(Compiling):
 
 @dataclass(frozen=True)
 class EstimatedPrograms(Programs):
-    """Programs with times by what a model says of all their dispatches.
-
-    Attributes:
-        evaluators: Estimate dispatches.
-        device: What the model knows of the device.
-    """
+    """Programs with times by what a model says of all their dispatches."""
 
     evaluators: Evaluators
     device: GpuResources

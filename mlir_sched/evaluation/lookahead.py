@@ -11,12 +11,7 @@ from mlir_sched.tasks.task import Task
 
 @dataclass(frozen=True)
 class Upcoming:
-    """Scripts that are expected to be evaluated next.
-
-    Attributes:
-        task: Their task.
-        scripts: The scripts.
-    """
+    """Scripts that are expected to be evaluated next."""
 
     task: Task
     scripts: Sequence[str]

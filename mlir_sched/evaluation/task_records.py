@@ -24,7 +24,6 @@ class Candidate:
     """A trace with the script that it produces.
 
     Attributes:
-        trace: The decisions.
         script: The script's text; empty when the trace is not legal.
         problem: The rule that the trace breaks; empty when it is legal.
     """
@@ -44,10 +43,6 @@ class TaskRecords:
     """The records of a task that one run sees.
 
     Attributes:
-        store: Where the records are.
-        task_key: Key of the task.
-        context: Context key.
-        seed: Seed of the run.
         since: Number of the last record from before the run: candidates with failures up to this record that may not
             last are tried again.
         sources: Digest of what the run's scripts come from (``Space.sources``); empty where that is not known.

@@ -48,8 +48,6 @@ class UntunedWork:
     """The untuned code of a task.
 
     Attributes:
-        task: The task.
-        stored: Its records in the store.
         following: The tasks whose untuned code is evaluated next, in their order.
         timing: Timing of the untuned code; None before it was run, or when it failed.
         error: Why the untuned code has no timing.
@@ -95,8 +93,6 @@ class EstimateWork:
     """Scripts of a task whose times are estimated, to choose those that are worth measuring.
 
     Attributes:
-        task: The task.
-        scripts: The scripts.
         seconds: Estimated seconds per call of every script; None where there is no estimate.
         internal_errors: The traceback of an exception for which there is no estimate at all.
     """
@@ -141,10 +137,8 @@ class CandidateWork:
     """New candidates of a task.
 
     Attributes:
-        task: The task.
         candidates: The candidates, in the order in which they were suggested.
         known: Outcomes by binary hash; a candidate that compiles to one of these binaries is not run again.
-        stored: The task's records in the store.
         round: The round that the candidates belong to, from 0.
         lookahead: Says what follows the candidates.
         records: The records of candidates whose outcome is known by now.

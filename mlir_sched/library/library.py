@@ -44,8 +44,6 @@ class TunedSequence:
     Attributes:
         symbol: Name of its sequence, unique in the library; also the value of the annotation that proves application.
         source: The task's program (``Task.source``), from which the matcher is made.
-        space: The design space of the trace.
-        trace: The decisions.
         provenance: Attributes kept beside the sequence (``mlir_sched.<name>``), as text.
         dispatch: The dispatch's symbol in the model.
         script: The script that was measured; empty when no script was measured.

@@ -45,8 +45,6 @@ class Finding:
     """One thing that was examined.
 
     Attributes:
-        name: What was examined.
-        value: What was found.
         status: What the finding means: a problem makes tuning impossible, an unavailable target rules out only itself.
         advice: What to do about the finding.
     """

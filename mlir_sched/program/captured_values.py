@@ -40,7 +40,6 @@ class ValueRecorder:
     A process that resumes a run begins with all of them, as values are not kept with the records.
 
     Attributes:
-        target: The target of the run.
         left_s: Seconds that recording may take from now on; infinite for a run by trials.
     """
 

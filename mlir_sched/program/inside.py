@@ -43,8 +43,6 @@ class FunctionInside:
     """A function whose results say nothing.
 
     Attributes:
-        path: The model's file.
-        inside: What is verified inside.
         program: The function, without its code.
         checks: Returns its checks when it has the given outputs.
         hidden: Element types whose tensors are not compared.

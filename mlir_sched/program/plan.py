@@ -71,7 +71,6 @@ class Flags:
 
     Attributes:
         name: Unique among the flags of a target (``TargetKind.variants``).
-        values: The flags.
     """
 
     name: str = DEFAULT

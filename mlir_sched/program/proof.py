@@ -39,11 +39,9 @@ class Proven:
     """A program in which each script is applied where it was measured.
 
     Attributes:
-        variant: The variant of the program.
         sequences: Its scripts by task key.
         dropped: Why the other scripts are not in it, by task key.
         files: Library and flags that the program was compiled with.
-        vmfb: The program.
         program: The decisions about the program, as the library states them; None where libraries state none.
         applied: The dispatches that have a script, as the compiler says.
     """
@@ -69,7 +67,6 @@ class Prover:
     """Proves sets of scripts of one model.
 
     Attributes:
-        model: The model's path.
         folder: A scratch folder of its own.
         space: The decisions between variants that the program has, which libraries state; None for libraries that state
             none.

@@ -25,7 +25,6 @@ class FunctionFinding:
     """What the untuned code of a function has shown; a text is empty where there is nothing to say.
 
     Attributes:
-        failing: Why it fails.
         varying: How its results differ from its own, when it runs again or on other threads.
         silent: Why its results cannot tell wrong numbers from right ones.
     """

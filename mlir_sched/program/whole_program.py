@@ -24,7 +24,6 @@ class CompiledModel:
     """A compiled model and where it runs.
 
     Attributes:
-        vmfb: IREE's compiled module.
         local_sync: Whether it runs in the calling thread even when the runner has several threads.
         recipe: How it was compiled; None where a comparison inside of the program is of no use.
     """

@@ -51,8 +51,6 @@ class LibraryView:
     Attributes:
         path: Where it is.
         text: The library, or the script.
-        sequences: Its sequences.
-        folder: The tuned folder.
         program: The decisions about the whole program; none where the library states none.
         problem: Why these decisions cannot be read; empty when they can.
         by_hand: Names of the scripts that mlir-sched did not write, and of whose decisions it knows nothing.
@@ -84,7 +82,6 @@ class StoredResult:
     """What a store knows of one task in one context.
 
     Attributes:
-        task: The task.
         context: What its timings depend on beside the task.
         records: Number of records of scripts.
         failures: How many of them failed, by class.

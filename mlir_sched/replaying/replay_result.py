@@ -16,7 +16,6 @@ class ReplayedSequence:
     """One sequence of the library, as replayed.
 
     Attributes:
-        symbol: Its name.
         dispatch: The dispatch it was tuned for.
         state: How its script relates to its decisions.
         note: What was changed by hand, or why it is refused.

@@ -20,8 +20,6 @@ class ProgramFiles:
     """A program with all its arguments in files: what one process needs to run it.
 
     Attributes:
-        module: File with the compiled module.
-        program: The program in the module.
         arguments: One file of raw elements per argument, in order: the inputs, then the destinations if there are any.
     """
 

@@ -54,13 +54,11 @@ class Program:
     """One compiled program and how to call it.
 
     Attributes:
-        vmfb: IREE's compiled module.
         entry: Name of the function to call, e.g. ``task``.
         inputs: Tensors it takes, in order.
         outputs: Tensors it makes, in order.
         writes_into_arguments: True for task programs, which take one destination buffer per output after the
             inputs; False for whole models, which return new buffers.
-        parameters: Files that it reads weights from.
         constants: Positions of inputs whose elements are not in the caches when a user's program is called: between
             two calls it reads ``reuse_bytes`` bytes of other constants. Timing takes copies of these inputs in turns.
         reuse_bytes: Bytes; 0 when all inputs are as warm as the call before leaves them.

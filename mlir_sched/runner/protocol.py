@@ -96,8 +96,6 @@ class Prepare:
     Replies: a Called for every call whose results become references, then Prepared.
 
     Attributes:
-        baseline: The program that is right by definition.
-        checks: The checks.
         silent: Whether its results are known to tell nothing: they may be the same in every check.
     """
 
@@ -159,7 +157,6 @@ class Verify:
     """Run one check on a loaded program. Reply: None when right, else a message.
 
     Attributes:
-        handle: The program.
         check: Index of the check among those of the task.
         races: Whether to run on all race cores instead of the cores of timing.
     """
@@ -182,7 +179,6 @@ class SamplePairs:
     """Time a program and the baseline back to back. Reply: tuple of Pair.
 
     Attributes:
-        handle: The program.
         pairs: Number of pairs, >= 1.
         baseline_calls, calls: Calls per sample of the baseline and of the program, >= 1.
         seed: Decides which of the two comes first in each pair.

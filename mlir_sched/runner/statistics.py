@@ -23,10 +23,8 @@ class Interval:
     """A median with its confidence interval, in the unit of the values.
 
     Attributes:
-        median: Sample median.
         low, high: Order statistics that hold the true median with probability ``coverage``.
         coverage: At least the confidence asked for, or less when there were too few values (95 % needs 6).
-        count: Number of values.
     """
 
     median: float

@@ -26,7 +26,6 @@ class Clock:
     """A way to tell how long programs take.
 
     Attributes:
-        name: Its name.
         spare_cores: Which cores other work may use meanwhile.
         profiling: What IREE records the dispatches of a program as (``--device_profiling_mode``); empty where it
             records none.

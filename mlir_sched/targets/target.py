@@ -88,14 +88,12 @@ class GpuResources:
     """What a GPU runs workgroups with: the resources of one multiprocessor, and the rates of the device.
 
     Attributes:
-        multiprocessors: Number of multiprocessors.
         threads: Most threads that are resident on a multiprocessor.
         workgroups: Most workgroups that are resident on a multiprocessor.
         registers: 32-bit registers of a multiprocessor.
         shared_memory_bytes: Shared memory of a multiprocessor.
         multiply_adds: f32 multiply-adds of a multiprocessor per clock, without tensor cores.
         matrix_multiply_adds: f16 multiply-adds with f32 sums of a multiprocessor's tensor cores per clock.
-        clock_hz: Clocks per second.
         memory_bytes_per_s: Bandwidth of the device's memory.
     """
 

@@ -41,7 +41,6 @@ class ShownResult:
 
     Attributes:
         maker: Symbol of the dispatch that makes it, or the op whose body calls the dispatches that do.
-        spec: The tensor.
     """
 
     maker: str
@@ -71,7 +70,6 @@ class ShownProgram:
     """A compiled program that shows results of its dispatches.
 
     Attributes:
-        vmfb: IREE's compiled module.
         functions: What each function shows, by name.
         dispatches: Digest of the code of all dispatches before any script.
         applied: The dispatches that have a script, and their code.

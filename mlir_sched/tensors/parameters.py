@@ -15,7 +15,6 @@ class ParameterFile:
 
     Attributes:
         scope: The scope under which the program names the file's tensors; may be empty.
-        path: The file.
     """
 
     scope: str

@@ -17,7 +17,6 @@ class TensorValue:
 
     Attributes:
         digest: Digest of type, shape and elements.
-        array: The elements.
         source: Where they come from, for messages.
         untyped: Whether it is a number without a type, for a scalar of any type.
     """

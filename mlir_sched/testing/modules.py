@@ -47,11 +47,7 @@ class SketchCase:
     """A sketch of a dispatch in which a module has a step.
 
     Attributes:
-        model: Name of the model.
-        task: The dispatch.
-        space: Its design space.
         traces: The legal traces among :data:`ATTEMPTS` draws of the sketch.
-        sketch: Name of the sketch.
     """
 
     model: str

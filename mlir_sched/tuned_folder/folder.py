@@ -35,7 +35,6 @@ class TunedFolder:
     """A folder that ``tune`` wrote.
 
     Attributes:
-        path: The folder.
         flags: Compiler flags without those that name the library.
         library: Text of the library; empty when no dispatch is tuned.
         library_file: Path of the library in the folder.

@@ -70,7 +70,6 @@ class ResultWriter:
 
     Attributes:
         folder: The folder, whose files of a result are all ours.
-        manifest: Its manifest.
     """
 
     folder: Path

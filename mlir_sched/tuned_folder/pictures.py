@@ -21,7 +21,6 @@ class Curve:
     """The tuning curve of one dispatch.
 
     Attributes:
-        name: The dispatch.
         ratios: Speed-up of every candidate in the order tried; None for one that failed.
     """
 

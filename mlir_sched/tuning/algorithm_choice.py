@@ -61,7 +61,6 @@ class AlgorithmChoice:
     """The choice of one run, made once: a resumed run makes the same choice.
 
     Attributes:
-        run: The run.
         algorithms: The algorithms that sites of the model's variants may have.
         left_out: Why algorithms are not used, by name.
     """

@@ -83,7 +83,6 @@ class Interruption:
 
     Attributes:
         clock: The run's clock, which is saved then.
-        happened: Whether the user interrupted the block.
         stopped: Why a callback or the machine's failures stopped the block; empty when they did not.
     """
 

@@ -16,8 +16,6 @@ class FoundTrace:
     """The best trace of a task so far.
 
     Attributes:
-        dispatch: The dispatch of the task.
-        trace: The decisions.
         seconds_per_run: Seconds that the task takes with this trace per run of the model.
     """
 

@@ -46,9 +46,7 @@ class RoundLog:
     """The rounds of one search; :meth:`of` makes it.
 
     Attributes:
-        store: Where the rounds are kept.
         key: Key of the search in the store.
-        context: Context key of its records.
         last_record: Number of the last record from before the search first began; a resumed search sees the same
             earlier records.
         rounds: Rounds that had been begun when this process began with the search.

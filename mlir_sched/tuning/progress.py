@@ -135,11 +135,8 @@ class Monitor:
     """The listener to the events of all searches of a run; satisfies ``SearchEvents``.
 
     Attributes:
-        run: The run.
-        phases: Counts the seconds of each phase.
         progress: Is called with the state of the whole run.
         on_internal_error: Is called with the tracebacks of internal errors.
-        stages: What each phase is called.
     """
 
     run: TuningRun

@@ -38,10 +38,6 @@ class TaskSearch:
     """One task under search.
 
     Attributes:
-        task: The task.
-        space: Its design space.
-        strategy: Chooses candidates.
-        stored: The task's records in the store.
         history: What this run knows of the task's candidates.
         starts: Traces, not tried yet, that come before the strategy's own.
         chosen: Traces that the strategy suggested for the next round, ahead of that round.

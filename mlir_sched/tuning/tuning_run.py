@@ -36,8 +36,6 @@ class RunClock:
     """A count of a run's seconds; a process that resumes the run goes on from the seconds of the last :meth:`save`.
 
     Attributes:
-        store: Where the seconds are kept.
-        key: Key of the clock in the store.
         start: When this process began with the run, by ``time.monotonic()``.
         earlier_s: Seconds that earlier processes spent on the run.
     """
@@ -72,18 +70,12 @@ class TuningRun:
     """One run on one model: the search over its variants, and over the tasks of each.
 
     Attributes:
-        options: What the user decided.
-        target: What to compile for.
-        space: The transform modules.
         store: Where records, decisions and the clock are kept.
-        method: How candidates are chosen.
         start_from: Traces that are tried first for every dispatch whose space they fit.
         generation: How often the user asked for a fresh start in this store.
         key: The same in every process that works on this run; the run's decisions are kept under this key.
         clock: Counts the seconds of all processes that work on this run.
-        budget: What the run may spend.
         drawn: Traces per candidate of a task's first round (``TaskSearch``).
-        design: Makes the design space of a dispatch.
     """
 
     options: TuneOptions

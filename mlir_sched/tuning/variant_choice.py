@@ -48,7 +48,6 @@ class VariantChoice(CompilePolicy):
         until: Time by ``time.monotonic()`` at which all variants should be compiled and timed; infinite for a run by
             trials, which compiles all variants.
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
-        threads: Threads that the program runs on.
         context_key: What the speed of programs depends on beside the program.
         timing_s: Estimated seconds to time a variant; 0 until they are known.
         build_s: Estimated seconds to compile a variant; 0 until they are known.

@@ -69,7 +69,6 @@ class VariantSearch:
     """The search for the variant that becomes the fastest program, and for its scripts; :meth:`of` makes it.
 
     Attributes:
-        run: The run.
         programs: The variants that are tuned, the fastest untuned one first.
         time_programs: Times several programs with their best scripts so far and returns their times by name, relative
             to one of the programs; programs that fail are missing.

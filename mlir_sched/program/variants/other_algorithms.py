@@ -37,7 +37,6 @@ class OtherAlgorithm:
     """Another algorithm for a site of a variant's program.
 
     Attributes:
-        site: The site.
         gone: By task key, how many calls fewer the program makes per run with the algorithm, > 0.
         made: The tasks that it calls more often; the weight of each is the number of further calls, > 0.
     """
@@ -84,12 +83,9 @@ class Algorithms:
     """The algorithms that sites of a model's variants may have.
 
     Attributes:
-        path: The model.
-        target: What to compile for.
         reference: A variant that was timed, which composed programs are checked against and timed with.
         times: Opens what says how long programs take.
         sites: The sites of the model that another algorithm can compute in some variants.
-        parameters: Files with the model's weights.
     """
 
     path: Path

@@ -39,13 +39,7 @@ from mlir_sched.tuned_folder.result import Repair
 
 @dataclass(frozen=True)
 class Source:
-    """What programs are made from.
-
-    Attributes:
-        path: The model.
-        target: What to compile for.
-        parameters: Files with the model's weights.
-    """
+    """What programs are made from."""
 
     path: Path
     target: Target
@@ -121,7 +115,6 @@ class MeasuredPrograms(Programs):
     """Programs that a runner measures.
 
     Attributes:
-        runner: Runs the programs.
         values: What the user gives for inputs and outputs of their functions.
     """
 

@@ -69,7 +69,6 @@ class Check:
         kind: EXACT is integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both signs; POSITIVE is
             floats in [0.5, 1.5], for programs that take roots or logarithms; GIVEN is what the user gives in ``given``;
             CAPTURED is what a run of the whole program passes to the dispatch.
-        seed: Seed of the inputs.
         bound: Largest magnitude of an EXACT value, and of integers as ``integers`` says, >= 1.
         integers: The values of integer inputs without a range.
         integer_ranges: Range of the values of each integer input, by position of the input; None at a position, or

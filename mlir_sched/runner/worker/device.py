@@ -184,9 +184,7 @@ class _Staging:
     """A buffer between the memories of a device and the host.
 
     Attributes:
-        buffer: The buffer.
         mapped: Its memory as the host sees it.
-        bytes: Its size.
     """
 
     buffer: Any

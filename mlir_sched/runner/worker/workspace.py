@@ -47,8 +47,6 @@ class Case:
     Attributes:
         check: The check as it is made: the wanted one, or an alternative where its inputs give no usable numbers.
         wanted: Kind of the wanted check.
-        inputs: The inputs.
-        results: The results of the baseline.
         references: The right results: those of the baseline, unless the user gives them.
         explained: How far each element of each result may be off beyond its tolerance, because rounding of the inputs
             moves it (``comparison.py``); None until it is asked for.
@@ -69,7 +67,6 @@ class _Far:
     Attributes:
         position: Its position among the outputs.
         tolerance: Its tolerance; 0 where equality is due.
-        deviations: The difference of each element.
         error: What is wrong if nothing explains this.
     """
 
@@ -84,7 +81,6 @@ class DeviceBuffers:
     """What a workspace holds on its device.
 
     Attributes:
-        device: The device.
         destinations: Buffers that programs write into.
         inputs: One list of input buffers per case.
         turns: Lists of input buffers that timed calls take in turns; empty until a program is timed.

@@ -19,9 +19,7 @@ class Architecture:
     """An architecture with the device that stands for it.
 
     Attributes:
-        device: Name of the device.
         compiled_for: What ``--iree-cuda-target`` is given; PTX for one architecture also runs on later ones.
-        resources: The device's resources.
     """
 
     device: str
@@ -59,7 +57,6 @@ class CudaDevice:
         driver: The newest version of CUDA that the driver knows, e.g. ``13.0``.
         uuid: Device UUID, hexadecimal.
         capability: Compute capability, e.g. (9, 0).
-        limits: The driver's limits of a workgroup.
         known: Its architecture, or the newest earlier one that is known; None for a device older than all of these.
         resources: What it runs workgroups with: what the driver tells, and the operations per clock of ``known``; None
             without it.

@@ -33,8 +33,6 @@ class VulkanDevice:
         driver: Driver with its version, e.g. ``llvmpipe Mesa 22.3.6``.
         uuid: Device UUID, hexadecimal.
         is_cpu: Whether the device is a software implementation.
-        limits: The driver's limits of a workgroup.
-        vendor: The vendor's number.
         least_subgroup: The smallest subgroup that a program may ask for.
         features: Names of what the driver has (``vulkan_driver.py``).
     """
@@ -77,7 +75,6 @@ class KnownTarget:
 
     Attributes:
         name: What ``--iree-vulkan-target`` is given.
-        vendor: The vendor's number.
         subgroup: The smallest subgroup that its code may ask for.
         workgroup_threads, shared_memory_bytes: What its code may take.
         features: What its code may use.

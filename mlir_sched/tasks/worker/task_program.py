@@ -41,7 +41,6 @@ class TaskProgram:
     """A stand-alone program at the flow phase.
 
     Attributes:
-        text: MLIR text.
         inputs: Tensors that the program takes, then numbers.
         outputs: Tensors that the program makes, each in a buffer that is passed after the inputs.
     """

@@ -30,8 +30,6 @@ class TaskReader:
     """Makes tasks of the dispatches that a program calls.
 
     Attributes:
-        flags: Compiler flags of the tasks.
-        target_key: Key of the target.
         reused: Bytes of constants between two calls with the same constants; 0 where constants are timed warm.
         known: Tasks of other programs, by key: an equal task is not read again.
         skipped: Dispatches to leave alone, each with the reason.

@@ -77,7 +77,6 @@ class Frame:
     """One call of a function.
 
     Attributes:
-        function: The function.
         call: The ``util.call`` or ``flow.dispatch``; None for a function that the user calls.
         caller: The call that the call is part of.
     """

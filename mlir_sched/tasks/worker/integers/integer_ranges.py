@@ -37,7 +37,6 @@ class Integers:
     """An argument of a public function.
 
     Attributes:
-        value: The argument.
         bits: Width of its integers; None for an argument that holds none, or only ``i1``.
         single: Whether it is one number.
     """
