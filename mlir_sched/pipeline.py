@@ -19,7 +19,7 @@ from mlir_sched.meter import Meter, meter_of
 from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.building import fastest
-from mlir_sched.program.captured_values import ValueRecorder
+from mlir_sched.program.checking.captured_values import ValueRecorder
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.other_algorithms import Algorithms
 from mlir_sched.search import StrategyFactory, TaskScheduler

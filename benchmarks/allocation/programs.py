@@ -16,7 +16,7 @@ from benchmarks.allocation.virtual import VirtualClock
 from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.building import Attempt
-from mlir_sched.program.captured_values import MOST_SHARE
+from mlir_sched.program.checking.captured_values import MOST_SHARE
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds

@@ -35,7 +35,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.meter import MeasuredOnDevice
-from mlir_sched.program.captured_values import ValueRecorder
+from mlir_sched.program.checking.captured_values import ValueRecorder
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import BuiltVariant, Variant

@@ -15,7 +15,7 @@ from rewriting import write
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.building import build_variant
-from mlir_sched.program.captured_values import MOST_SHARE, ValueRecorder
+from mlir_sched.program.checking.captured_values import MOST_SHARE, ValueRecorder
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import calls_of
 from mlir_sched.runner.checks.captured import read_values, write_values

@@ -12,7 +12,7 @@ from rewriting import write
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Verdict
-from mlir_sched.program.usable_functions import with_usable_functions
+from mlir_sched.program.checking.usable_functions import with_usable_functions
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CompilePolicy
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source

@@ -13,7 +13,7 @@ from rewriting import write
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.outcome import Verdict
-from mlir_sched.program.stateful_programs import require_resettable
+from mlir_sched.program.checking.stateful_programs import require_resettable
 from mlir_sched.program.whole_program import CompiledModel, checks_of, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
 from mlir_sched.tasks import extract

@@ -17,9 +17,9 @@ from mlir_sched.attributes import APPLIED
 from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
-from mlir_sched.program import inside, usable_functions
-from mlir_sched.program.inside import OTHER_DISPATCHES, WIDE, hidden_types
-from mlir_sched.program.usable_functions import with_usable_functions
+from mlir_sched.program.checking import inside, usable_functions
+from mlir_sched.program.checking.inside import OTHER_DISPATCHES, WIDE, hidden_types
+from mlir_sched.program.checking.usable_functions import with_usable_functions
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult, UnverifiableError
 from mlir_sched.runner.program import Program

@@ -13,7 +13,7 @@ from rewriting import write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import UserError
-from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
+from mlir_sched.program.checking.user_values import against_reference, untuned_wrong_notes, with_values
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
 from mlir_sched.tasks import Model, extract

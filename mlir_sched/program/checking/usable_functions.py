@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import UserError
-from mlir_sched.program.inside import why_not_inside
+from mlir_sched.program.checking.inside import why_not_inside
 from mlir_sched.program.whole_program import CompiledModel, checks_of, function_inside, program_of, with_cause
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.tasks import EntryPoint, Model
