@@ -98,6 +98,13 @@ def workload_size(dispatch: Any) -> int:
     return int(next(iter(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))))
 
 
+def tied_operands(dispatch: Any) -> list[int]:
+    """Return for each result of a ``flow.dispatch`` which operand of its code, counted from 0, it overwrites, or -1."""
+    if "tied_operands" not in dispatch.attributes:
+        return [-1] * len(dispatch.results)
+    return [int(ir.IntegerAttr(position).value) for position in dispatch.attributes["tied_operands"]]
+
+
 def tensor_operands(dispatch: Any) -> list[Any]:
     """Return the tensors that the code of a ``flow.dispatch`` takes, in order."""
     operands = list(dispatch.operands)[workload_size(dispatch) :]

@@ -17,7 +17,7 @@ from mlir_sched.compiler.tuned_dispatch import tuned_dispatches_in
 from mlir_sched.compiler.worker.session import CONFIGURATIONS, END, FLOW, Compilation, context
 from mlir_sched.payload import ELEMENT_BYTES, TensorSpec
 from mlir_sched.tasks.shown import ShownFunction, ShownProgram, ShownResult
-from mlir_sched.tasks.worker.call_counts import entry_of, functions_of
+from mlir_sched.tasks.worker.call_counts import entry_of, functions_of, tied_operands, workload_size
 from mlir_sched.tasks.worker.extraction import flow_module
 
 _NEVER_INLINED = "inlining_policy"
@@ -102,16 +102,11 @@ def _is_written_on(value: Any) -> bool:
         op = use.owner.operation
         if op.name == _RESHAPE and _is_written_on(op.results[0]):
             return True
-        if op.name == _UPDATE or use.operand_number in _tied_operands(op):
+        if op.name == _UPDATE:
+            return True
+        if op.name == "flow.dispatch" and use.operand_number - workload_size(op) in tied_operands(op):
             return True
     return False
-
-
-def _tied_operands(op: Any) -> set[int]:
-    """Return the numbers of the operands that a dispatch writes its results into."""
-    if op.name != "flow.dispatch" or "tied_operands" not in op.attributes:
-        return set()
-    return {int(ir.IntegerAttr(each).value) for each in ir.ArrayAttr(op.attributes["tied_operands"])}
 
 
 def _spec(type_: Any) -> TensorSpec | None:

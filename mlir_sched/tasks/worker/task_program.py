@@ -25,7 +25,7 @@ from mlir_sched.compiler.chain import TASK
 from mlir_sched.compiler.operations import symbol_of
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
-from mlir_sched.tasks.worker.call_counts import constant_value, tensor_operands, workload_size
+from mlir_sched.tasks.worker.call_counts import constant_value, tensor_operands, tied_operands, workload_size
 
 SYMBOL = "dispatch"
 """Name of the executable, of its export and of its function."""
@@ -152,10 +152,7 @@ def _dispatch_line(dispatch: Any, names: list[str], workload: int, tied: list[in
 def _tied_operands(dispatch: Any) -> list[int]:
     """Return for each result the position of the operand that it overwrites, or -1."""
     workload = workload_size(dispatch)
-    if "tied_operands" not in dispatch.attributes:
-        return [-1] * len(dispatch.results)
-    positions = [int(str(index).split(" ")[0]) for index in dispatch.attributes["tied_operands"]]
-    tied = [position + workload if position >= 0 else -1 for position in positions]
+    tied = [position + workload if position >= 0 else -1 for position in tied_operands(dispatch)]
     for position, result in zip(tied, dispatch.results, strict=True):
         if position >= 0 and dispatch.operands[position].type != result.type:
             raise NotTunableError(f"it updates a tensor in place that it returns as {result.type}")

@@ -16,7 +16,7 @@ import numpy as np
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, symbol_of, walk
-from mlir_sched.tasks.worker.call_counts import callee_of, functions_of
+from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, tied_operands
 from mlir_sched.tasks.worker.integers.affine_expressions import affine_results
 from mlir_sched.tasks.worker.integers.index_expressions import (
     NOTHING,
@@ -364,9 +364,7 @@ def _passed(call: Any) -> tuple[int, int]:
 def _result_position(dispatch: Any, number: int) -> int:
     """Return which argument of a dispatch's function a result is written to: an operand, or one behind the operands."""
     _, count = _passed(dispatch)
-    tied = [-1] * len(dispatch.results)
-    if "tied_operands" in dispatch.attributes:
-        tied = [int(ir.IntegerAttr(position).value) for position in dispatch.attributes["tied_operands"]]
+    tied = tied_operands(dispatch)
     return tied[number] if tied[number] >= 0 else count + sum(position < 0 for position in tied[:number])
 
 
