@@ -18,6 +18,12 @@ def console(*, stderr: bool = False) -> Console:
     return found if found.is_terminal else Console(stderr=stderr, highlight=False, markup=False, width=PLAIN_WIDTH)
 
 
+def say(*lines: str) -> None:
+    """Print lines, however long they are, each on a line of its own."""
+    for line in lines:
+        console().print(line, soft_wrap=True)
+
+
 def table(*columns: str, title: str = "") -> Table:
     """Return an empty table; a column whose name starts with ``>`` holds numbers."""
     made = Table(title=title or None, title_justify="left", title_style="bold")

@@ -4,7 +4,7 @@ from rich.text import Text
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.preflight.doctor import Diagnosis, Status, diagnose
-from mlir_sched.text import console, table
+from mlir_sched.text import console, say, table
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.UNAVAILABLE: "dim", Status.PROBLEM: "red"}
 
@@ -12,22 +12,15 @@ _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.UNAVAILABLE: "di
 def run_doctor(output: Output) -> int:
     """Look at the machine and print what was found; return the exit code."""
     diagnosis = diagnose()
-    if output.as_json:
-        output.document(diagnosis.to_json())
-    else:
-        print_diagnosis(diagnosis)
+    output.show(diagnosis.to_json, lambda: print_diagnosis(diagnosis))
     return DONE if diagnosis.can_tune else OUR_FAULT
 
 
 def print_diagnosis(diagnosis: Diagnosis) -> None:
     """Print the findings, then what to fix."""
-    out = console()
     made = table("what", "found", "status")
     for finding in diagnosis.findings:
         made.add_row(finding.name, finding.value, Text(finding.status, style=_STYLES[finding.status]))
-    out.print(made)
-    for finding in diagnosis.findings:
-        if finding.advice:
-            out.print(f"fix {finding.name}: {finding.advice}", soft_wrap=True)
-    verdict = "this machine can tune" if diagnosis.can_tune else "this machine cannot tune until the problems are fixed"
-    out.print(verdict)
+    console().print(made)
+    say(*(f"fix {finding.name}: {finding.advice}" for finding in diagnosis.findings if finding.advice))
+    say("this machine can tune" if diagnosis.can_tune else "this machine cannot tune until the problems are fixed")

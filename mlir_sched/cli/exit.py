@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -40,6 +40,13 @@ class Output:
         """Write the one JSON document of a command."""
         self.stdout.write(json.dumps(data, indent=2) + "\n")
         self.stdout.flush()
+
+    def show(self, data: Callable[[], Any], text: Callable[[], None]) -> None:
+        """Write what a command found: ``data`` returns the document, and ``text`` prints it for people."""
+        if self.as_json:
+            self.document(data())
+        else:
+            text()
 
 
 def take_termination_for_interrupt() -> None:

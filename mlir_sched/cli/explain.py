@@ -6,7 +6,7 @@ from pathlib import Path
 from mlir_sched.cli.exit import DONE, Output
 from mlir_sched.cli.progress import progress_view
 from mlir_sched.replaying.explain import Finding, explain
-from mlir_sched.text import console
+from mlir_sched.text import say
 
 NONE = "no variant was left out because it does not compile or computes other numbers"
 """What is printed where there is nothing to explain."""
@@ -16,12 +16,8 @@ def run_explain(tuned: Path, model: Path, folder: Path, parameters: Sequence[str
     """Explain the variants that a run left out, and print what is found; return the exit code."""
     with progress_view() as progress:
         findings = explain(tuned, model, folder, parameters=parameters, progress=progress)
-    if output.as_json:
-        output.document([finding.to_json() for finding in findings])
-        return DONE
-    out = console()
-    for line in [line for finding in findings for line in lines_of(finding)] or [NONE]:
-        out.print(line, soft_wrap=True)
+    lines = [line for finding in findings for line in lines_of(finding)] or [NONE]
+    output.show(lambda: [finding.to_json() for finding in findings], lambda: say(*lines))
     return DONE
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
 from mlir_sched.cli.exit import DONE, Output
@@ -14,7 +13,7 @@ from mlir_sched.replaying.inspection import (
     describe_distribution,
     inspect_path,
 )
-from mlir_sched.text import console, decisions, failures, median, speedup, table, value
+from mlir_sched.text import console, decisions, failures, median, say, speedup, table, value
 from mlir_sched.trace import Decision
 
 
@@ -26,9 +25,9 @@ def run_inspect(path: str, script: bool, output: Output) -> int:
     elif script:
         print(_script_of(view), end="")
     elif isinstance(view, StoreView):
-        _print_store(view, console())
+        _print_store(view)
     else:
-        _print_library(view, console())
+        _print_library(view)
     return DONE
 
 
@@ -39,31 +38,30 @@ def _script_of(view: LibraryView | StoreView) -> str:
     return "// -----\n".join(f"// The best script of {name}\n{record.script}" for name, record in best)
 
 
-def _print_library(view: LibraryView, out: Console) -> None:
+def _print_library(view: LibraryView) -> None:
     if view.folder is not None:
-        _line(out, f"flags: {' '.join(view.folder.flags)}")
+        say(f"flags: {' '.join(view.folder.flags)}")
         if view.folder.problem:
-            _line(out, f"problem: {view.folder.problem}")
+            say(f"problem: {view.folder.problem}")
     if view.program:
-        out.print(_decision_table("the whole program", view.program))
+        console().print(_decision_table("the whole program", view.program))
     if view.problem:
-        _line(out, f"problem: {view.problem}")
+        say(f"problem: {view.problem}")
     if view.by_hand:
-        _line(out, f"written by hand, without decisions that mlir-sched knows: {', '.join(view.by_hand)}")
+        say(f"written by hand, without decisions that mlir-sched knows: {', '.join(view.by_hand)}")
     elif not view.sequences:
-        _line(out, "no dispatch is tuned here: the flags are all there is")
+        say("no dispatch is tuned here: the flags are all there is")
     for sequence in view.sequences:
-        _print_sequence(sequence, out)
+        _print_sequence(sequence)
 
 
-def _print_sequence(sequence: SequenceView, out: Console) -> None:
+def _print_sequence(sequence: SequenceView) -> None:
     sketch = sequence.trace.sketch if sequence.trace else sequence.provenance.get("sketch", "")
-    out.print(_decision_table(f"@{sequence.symbol}: {sketch}", sequence.trace.decisions if sequence.trace else ()))
+    decided = sequence.trace.decisions if sequence.trace else ()
+    console().print(_decision_table(f"@{sequence.symbol}: {sketch}", decided))
     if sequence.problem:
-        _line(out, f"problem: {sequence.problem}")
-    for name, text in sequence.provenance.items():
-        if name != "sketch":
-            _line(out, f"  {name}: {text}")
+        say(f"problem: {sequence.problem}")
+    say(*(f"  {name}: {text}" for name, text in sequence.provenance.items() if name != "sketch"))
 
 
 def _decision_table(title: str, decisions: Sequence[Decision]) -> Table:
@@ -74,24 +72,14 @@ def _decision_table(title: str, decisions: Sequence[Decision]) -> Table:
     return made
 
 
-def _print_store(view: StoreView, out: Console) -> None:
-    made = table(
-        "task",
-        "context",
-        ">records",
-        "failed",
-        ">not checked",
-        ">untuned",
-        ">best",
-        "speed-up (95 %)",
-        "best decisions",
-    )
+def _print_store(view: StoreView) -> None:
+    counts, times = (">records", "failed", ">not checked"), (">untuned", ">best", "speed-up (95 %)")
+    made = table("task", "context", *counts, *times, "best decisions")
     for result in view.results:
         made.add_row(*_store_row(result))
-    out.print(made)
-    for target in dict.fromkeys(result.task.target_description for result in view.results):
-        _line(out, f"target: {target}")
-    _line(out, f"{view.tasks} tasks, {view.records} records of scripts")
+    console().print(made)
+    targets = dict.fromkeys(result.task.target_description for result in view.results)
+    say(*(f"target: {target}" for target in targets), f"{view.tasks} tasks, {view.records} records of scripts")
 
 
 def _store_row(result: StoredResult) -> tuple[str, ...]:
@@ -109,7 +97,3 @@ def _store_row(result: StoredResult) -> tuple[str, ...]:
         speedup(best),
         f"{trace.sketch}: {decisions(trace.values)}" if trace else "",
     )
-
-
-def _line(out: Console, text: str) -> None:
-    out.print(text, soft_wrap=True)

@@ -10,7 +10,7 @@ from mlir_sched.replaying.replay import replay
 from mlir_sched.replaying.replay_result import ReplayedSequence, ReplayResult
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.space.user_modules import load_modules
-from mlir_sched.text import console, numbers, seconds, speedup, table
+from mlir_sched.text import console, numbers, say, seconds, speedup, table
 
 
 def run_replay(
@@ -40,23 +40,17 @@ def run_replay(
             reference=reference,
             progress=progress,
         )
-    if output.as_json:
-        output.document(result.to_json())
-    else:
-        print_result(result)
-        if folder is not None:
-            print(f"wrote {folder}" if result.is_right else f"{folder} was not written")
+    output.show(result.to_json, lambda: print_result(result, folder))
     return DONE if result.holds else OUR_FAULT
 
 
-def print_result(result: ReplayResult) -> None:
-    """Print the table per sequence, the program, and what does not hold."""
-    out = console()
+def print_result(result: ReplayResult, folder: Path | None) -> None:
+    """Print the table per sequence, the program, what does not hold, and whether a folder was written."""
     made = table("dispatch", "script", "applies", "right", "speed-up then", "speed-up now (95 %)", "holds")
     for sequence in result.sequences:
         made.add_row(*_row(sequence))
     if result.sequences:
-        out.print(made)
+        console().print(made)
     by_hand = (ScriptState.EDITED, ScriptState.HAND_WRITTEN)
     lines = [f"the whole program: {result.state}: {result.note}"] if result.state in by_hand else []
     lines += [f"@{s.symbol}: {s.state}: {s.note}" for s in result.sequences if s.state in by_hand]
@@ -68,8 +62,9 @@ def print_result(result: ReplayResult) -> None:
         )
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"does not hold: {problem}" for problem in result.all_problems] or ["everything holds"]
-    for line in lines:
-        out.print(line, soft_wrap=True)
+    if folder is not None:
+        lines.append(f"wrote {folder}" if result.is_right else f"{folder} was not written")
+    say(*lines)
 
 
 _RIGHT = {Verdict.RIGHT: "yes", Verdict.WRONG: "no", Verdict.NOT_CHECKED: "not checked"}

@@ -12,7 +12,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC, in_calling_thread
-from mlir_sched.text import console, durations, failures, median, numbers, phases, seconds, speedup, table, threads
+from mlir_sched.text import console, durations, failures, median, numbers, phases, say, seconds, speedup, table, threads
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
@@ -53,10 +53,7 @@ def run_tune(
             scheduler=method.scheduler,
             progress=progress,
         )
-    if output.as_json:
-        output.document(result.to_json())
-    else:
-        print_result(result, threads_chosen=options.threads is not None)
+    output.show(result.to_json, lambda: print_result(result, threads_chosen=options.threads is not None))
     if result.interrupted:
         return INTERRUPTED
     return DONE if result.is_whole else OUR_FAULT
@@ -68,12 +65,10 @@ def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
     Args:
         threads_chosen: Whether the user chose the number of threads.
     """
-    out = console()
     shown, rest = rows_that_matter(result.dispatches)
-    out.print(dispatch_table(shown, measured=result.measured))
+    console().print(dispatch_table(shown, measured=result.measured))
     below = rest_lines(shown, rest, measured=result.measured)
-    for line in [*below, *summary_lines(result, threads_chosen=threads_chosen)]:
-        out.print(line, soft_wrap=True)
+    say(*below, *summary_lines(result, threads_chosen=threads_chosen))
 
 
 def rows_that_matter(dispatches: Sequence[DispatchResult]) -> tuple[Sequence[DispatchResult], Sequence[DispatchResult]]:
