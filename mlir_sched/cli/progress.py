@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -11,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlir_sched.text import console, duration, failures
-from mlir_sched.tuning.progress import Progress
+from mlir_sched.tuning.progress import Progress, ProgressCallback
 
 SHOWN = 10
 """Dispatches that the live view lists; those with the largest speed-up come first."""
@@ -20,25 +22,17 @@ LINE_EVERY_S = 2.0
 
 
 class LiveProgress:
-    """A view that changes in place; a context manager, called with every state."""
+    """A view that changes in place, called with every state."""
 
-    def __init__(self, terminal: Console) -> None:
-        self._state = Progress("starting")
-        self._seen = time.monotonic()
-        self._live = Live(console=terminal, get_renderable=self._render, refresh_per_second=2, transient=True)
+    def __init__(self) -> None:
+        self(Progress("starting"))
 
     def __call__(self, progress: Progress) -> None:
         """Show a state."""
         self._state, self._seen = progress, time.monotonic()
 
-    def __enter__(self) -> LiveProgress:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def _render(self) -> RenderableType:
+    def rendered(self) -> RenderableType:
+        """Return the last state, with the seconds since then."""
         state, waited = self._state, time.monotonic() - self._seen
         line = Table.grid(padding=(0, 2))
         line.add_row(Text(state.stage, style="bold"), _bar(state, waited), _counts(state, waited))
@@ -50,7 +44,7 @@ class LiveProgress:
 
 
 class PlainProgress:
-    """One line per stage and, every few seconds, per round; a context manager, called with every state."""
+    """One line per stage and, every few seconds, per round; called with every state."""
 
     def __init__(self, output: Console) -> None:
         self._output = output
@@ -68,17 +62,17 @@ class PlainProgress:
         parts += [f"failed: {failures(progress.failures)}"] if progress.failures else []
         self._output.print("; ".join(part for part in parts if part), soft_wrap=True)
 
-    def __enter__(self) -> PlainProgress:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-def progress_view() -> LiveProgress | PlainProgress:
-    """Return the view that suits stderr."""
+@contextmanager
+def progress_view() -> Iterator[ProgressCallback]:
+    """Yield the view that suits stderr."""
     output = console(stderr=True)
-    return LiveProgress(output) if output.is_terminal else PlainProgress(output)
+    if not output.is_terminal:
+        yield PlainProgress(output)
+        return
+    live = LiveProgress()
+    with Live(console=output, get_renderable=live.rendered, refresh_per_second=2, transient=True):
+        yield live
 
 
 def _best(state: Progress) -> list[tuple[str, float]]:
