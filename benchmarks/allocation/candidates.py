@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.allocation.recorded import Called, RecordedCandidate, RecordedRun, RecordedTask
 from benchmarks.allocation.virtual import VirtualClock
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
-from mlir_sched.evaluation.evaluator import UntunedError
+from mlir_sched.evaluation.evaluator import Evaluator, UntunedError
 from mlir_sched.models.shared_model import SharedCostModel
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.payload import Dispatch
@@ -198,7 +198,7 @@ class RecordedTasks:
 
 
 @dataclass(frozen=True)
-class RecordedEvaluator:
+class RecordedEvaluator(Evaluator):
     """Says what was measured when the run was recorded, and lets the seconds pass that it took.
 
     Attributes:

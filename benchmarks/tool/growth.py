@@ -17,6 +17,7 @@ import psutil
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask, measuring_context
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Outcome, Timing
@@ -33,7 +34,7 @@ ROUND = 64
 UNTUNED = Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)
 
 
-class AtOnce:
+class AtOnce(Evaluator):
     """An evaluator that returns a time at once, which depends on the script alone."""
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:

@@ -6,7 +6,6 @@ passed), the untuned code is compiled and run the same way, as a canary: where t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import Failure, FailureClass, FailureOrigin
@@ -18,17 +17,6 @@ from mlir_sched.tasks.task import Task
 
 OF_UNTUNED = (BaselineError, UntunedError)
 """Exceptions of an evaluator for which the untuned code is to blame, unless the machine is short of something."""
-
-
-@runtime_checkable
-class Canary(Protocol):
-    """An evaluator that can say whether the machine still serves."""
-
-    def canary(self, task: Task) -> Failure | None:
-        """Return how the untuned code of a task fails, compiled and run as its candidates are; None if it does not."""
-
-    def renew(self) -> None:
-        """End all processes, so that what follows has new ones."""
 
 
 @dataclass
@@ -58,7 +46,7 @@ class Judge:
             self._wait(reason(text))
         elif of_untuned and not self._untuned_failed:
             self._untuned_failed = True
-            self._renew()
+            self.evaluator.renew()
         else:
             raise error
 
@@ -72,10 +60,6 @@ class Judge:
             EnvironmentStopError: The machine failed too often in a row.
         """
         certain = {index for index, failure in failed.items() if is_of_environment(failure)}
-        if not isinstance(self.evaluator, Canary):
-            if certain:
-                self._wait(reason(str(failed[min(certain)])))
-            return failed.keys() - certain
         if self._machine_failed():
             return set()
         again = certain - self._suspects
@@ -93,7 +77,6 @@ class Judge:
         return failed
 
     def _failure_of_canary(self) -> Failure | None:
-        assert isinstance(self.evaluator, Canary)
         try:
             return self.evaluator.canary(self.task)
         except OF_ENVIRONMENT as error:
@@ -101,11 +84,7 @@ class Judge:
 
     def _wait(self, why: str) -> None:
         self._outage.failed(why)
-        self._renew()
-
-    def _renew(self) -> None:
-        if isinstance(self.evaluator, Canary):
-            self.evaluator.renew()
+        self.evaluator.renew()
 
 
 def _lasts(error: Exception) -> bool:

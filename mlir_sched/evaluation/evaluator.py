@@ -3,12 +3,13 @@
 Where the untuned code is slow, a script stands for it (:mod:`.yardstick`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.compiler.reasons import reason
@@ -41,9 +42,10 @@ class UntunedError(MlirSchedError):
         self.is_lasting = is_lasting
 
 
-class Evaluator(Protocol):
+class Evaluator(ABC):
     """Turns scripts into outcomes."""
 
+    @abstractmethod
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         """Return the outcome of the task's untuned code (its ratio is 1).
 
@@ -55,6 +57,7 @@ class Evaluator(Protocol):
             EnvironmentFailureError, OSError, MemoryError: The machine fails.
         """
 
+    @abstractmethod
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
     ) -> Iterator[tuple[int, Outcome]]:
@@ -68,21 +71,19 @@ class Evaluator(Protocol):
             EnvironmentFailureError, OSError, MemoryError: The machine fails.
         """
 
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:  # noqa: ARG002 - nothing is known
+        """Return the seconds per call that scripts are likely to take; None where, as by default, nothing is known."""
+        return [None] * len(scripts)
 
-@runtime_checkable
-class Estimator(Protocol):
-    """Says what scripts are likely to take before they are evaluated."""
+    def anticipate(self, lookahead: Lookahead) -> None:  # noqa: B027 - not all have time to prepare
+        """Hear what follows the next call of :meth:`evaluate`, which may have time to prepare that."""
 
-    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
-        """Return the estimated seconds per call of every script; None where there is no estimate."""
+    def canary(self, task: Task) -> Failure | None:  # noqa: ARG002 - nothing can fail
+        """Return how the untuned code of a task fails, compiled and run as its candidates are; None if it does not."""
+        return None
 
-
-@runtime_checkable
-class Anticipating(Protocol):
-    """An evaluator that has time, while it evaluates, for what is evaluated next."""
-
-    def anticipate(self, lookahead: Lookahead) -> None:
-        """Let the next call of ``evaluate`` find out what follows it, and prepare that."""
+    def renew(self) -> None:  # noqa: B027 - not all have processes
+        """End all processes, so that what follows has new ones."""
 
 
 class Evaluators(ExitStack):
@@ -105,7 +106,7 @@ class Evaluators(ExitStack):
         return self._opened[setting]
 
 
-class Compiling:
+class Compiling(Evaluator):
     """What evaluators share that compile code: the compiler's processes, and the code so far; a context manager.
 
     Args:

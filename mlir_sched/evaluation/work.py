@@ -11,7 +11,7 @@ from mlir_sched.database.record import Record
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.errors import EnvironmentStopError, Failure, FailureClass, UserError
 from mlir_sched.evaluation.canary import OF_UNTUNED, Judge
-from mlir_sched.evaluation.evaluator import Anticipating, Estimator, Evaluator, UntunedError
+from mlir_sched.evaluation.evaluator import Evaluator, UntunedError
 from mlir_sched.evaluation.lookahead import Lookahead
 from mlir_sched.evaluation.outage import Outage, may_be_of_environment
 from mlir_sched.evaluation.task_records import Candidate, TaskRecords
@@ -109,10 +109,8 @@ class EstimateWork:
         return len(self.scripts)
 
     def run(self, evaluator: Evaluator) -> None:
-        """Estimate the times; without an estimator, or after an exception, there are none."""
+        """Estimate the times; after an exception there are none."""
         self.seconds = [None] * len(self.scripts)
-        if not isinstance(evaluator, Estimator):
-            return
         judge = Judge(evaluator, self.task)
         try:
             while not self._tried(evaluator, judge):
@@ -122,7 +120,7 @@ class EstimateWork:
         except Exception as error:
             self.internal_errors = ("".join(traceback.format_exception(error)),)
 
-    def _tried(self, evaluator: Estimator, judge: Judge) -> bool:
+    def _tried(self, evaluator: Evaluator, judge: Judge) -> bool:
         """Say whether there are estimates; False where the machine failed."""
         try:
             self.seconds = evaluator.estimates(self.task, self.scripts)
@@ -184,8 +182,7 @@ class CandidateWork:
 
     def _try(self, evaluator: Evaluator, judge: Judge, missing: dict[int, Candidate]) -> None:
         """Evaluate candidates and remove those that have an outcome; the others are to be tried again."""
-        if isinstance(evaluator, Anticipating):
-            evaluator.anticipate(self.lookahead)
+        evaluator.anticipate(self.lookahead)
         indices, failed = list(missing), dict[int, Outcome]()
         try:
             scripts = [candidate.script for candidate in missing.values()]

@@ -16,6 +16,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import Record, measuring_context, script_key
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -30,7 +31,7 @@ TRIALS = 6
 MACHINE = (("caches", "32K/1024K/32768K"), ("cpu", "EPYC/25/17"), ("runtime", "3.13.0"))
 
 
-class Outcomes:
+class Outcomes(Evaluator):
     """An evaluator that fails with a class, or times every script alike."""
 
     def __init__(self, failure: FailureClass | None = None) -> None:

@@ -20,9 +20,9 @@ from mlir_sched.compiler.worker.main import run
 from mlir_sched.compiler.worker_process import JobEnvironmentError
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation import outage
-from mlir_sched.evaluation.canary import Canary, Judge
+from mlir_sched.evaluation.canary import Judge
 from mlir_sched.evaluation.estimating import CompileAndAssemble
-from mlir_sched.evaluation.evaluator import CompileAndRun
+from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator
 from mlir_sched.evaluation.outage import may_be_of_environment
 from mlir_sched.processes import child
 from mlir_sched.processes.temporary import session_folder
@@ -75,7 +75,8 @@ def test_a_limit_that_the_untuned_code_keeps_is_passed_by_the_candidate(evaluato
 
 def test_evaluators_have_a_canary() -> None:
     for kind in (CompileAndRun, CompileAndAssemble):
-        assert issubclass(kind, Canary)
+        assert kind.canary is not Evaluator.canary
+        assert kind.renew is not Evaluator.renew
 
 
 @pytest.mark.promise

@@ -13,7 +13,7 @@ from fixed_targets import FIXED_CUDA
 from plans import flagged
 
 from mlir_sched.evaluation.estimating import LAUNCH_S, EstimatedPrograms, with_estimate
-from mlir_sched.evaluation.evaluator import Evaluators, UntunedError
+from mlir_sched.evaluation.evaluator import Evaluator, Evaluators, UntunedError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.programs import Source
@@ -27,7 +27,7 @@ DEVICE = GpuResources(10, 2048, 32, 65536, 100 << 10, 64, 1024, 1e9, memory_byte
 
 
 @dataclass(frozen=True)
-class Estimates:
+class Estimates(Evaluator):
     """An evaluator that knows the times of some dispatches by name."""
 
     seconds: Mapping[str, float]

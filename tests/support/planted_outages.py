@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from speedups import timing
 
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.outcome import Outcome
 from mlir_sched.tasks.task import Task
 
@@ -15,7 +16,7 @@ CRASH = Failure(FailureClass.COMPILE_CRASH, "the compiler process ended with exi
 Fault = Failure | Exception | None
 
 
-class Planted:
+class Planted(Evaluator):
     """Outcomes that depend on the script alone, as far as nothing fails.
 
     Args:

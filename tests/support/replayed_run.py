@@ -121,7 +121,7 @@ def turns_of(
     return search.result(interrupted=interruption.happened)
 
 
-class HashedMeasurements:
+class HashedMeasurements(Evaluator):
     """Outcomes that depend on the script alone; one in eight is a failure."""
 
     def __init__(self, log: Path) -> None:

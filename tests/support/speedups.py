@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.tasks.task import Task
 
@@ -14,7 +15,7 @@ def timing(median_s: float, ratio: float) -> Timing:
     return Timing(median_s, median_s, median_s, 9, ratio, ratio, ratio)
 
 
-class Speedups:
+class Speedups(Evaluator):
     """An evaluator in which candidates of a task are faster than its untuned code by a factor.
 
     Args:

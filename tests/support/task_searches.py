@@ -48,7 +48,7 @@ def task_search(
     return TaskSearch(TASK, space, strategy, records, history, starts)
 
 
-class AtOnce:
+class AtOnce(Evaluator):
     """An evaluator that returns a time at once; every script compiles to a program of its own."""
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:

@@ -12,6 +12,7 @@ from speedups import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.outcome import Outcome, Verdict
 from mlir_sched.search import RandomSearch
 from mlir_sched.tasks.task import Task
@@ -23,7 +24,7 @@ SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
 TRIALS = 64
 
 
-class Failing:
+class Failing(Evaluator):
     """An evaluator that raises for the task named bad, after some of its candidates; scripts gain a factor of two."""
 
     def __init__(self, error: Exception, *, untuned: bool = False, after: int = 0) -> None:
