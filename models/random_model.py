@@ -32,31 +32,19 @@ class RandomModel(CostModel):
         self._fitted = any(len(each.rows) for each in tasks)
 
     def predict(self, rows: Rows) -> NDArray[np.float64]:
-        """Return one random score per row.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Return one random score per row."""
         if not self._fitted:
             raise RuntimeError("the model is not fitted")
         return self._rng.random(len(rows))
 
     def save(self, path: Path) -> None:
-        """Write the seed.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Write the seed."""
         if not self._fitted:
             raise RuntimeError("the model is not fitted")
         path.write_text(json.dumps({"model": "random", "seed": self._seed}))
 
     def load(self, path: Path) -> None:
-        """Read the seed and restart the sequence of scores.
-
-        Raises:
-            ValueError: The file is not a model of this kind.
-        """
+        """Read the seed and restart the sequence of scores."""
         data = json.loads(path.read_text())
         if not isinstance(data, dict) or data.get("model") != "random":
             raise ValueError(f"{path} is not a random model")

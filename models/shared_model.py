@@ -81,11 +81,7 @@ class SharedCostModel:
         return self._model.fitted
 
     def save(self, path: Path) -> None:
-        """Write the fitted model to a file.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Write the fitted model to a file."""
         self._model.save(path)
 
     @property
@@ -157,19 +153,11 @@ class TaskModel:
         return Measured(self._rows(list(self._traces.values())[:count], features), self._throughput[:count])
 
     def predict(self, traces: Sequence[Trace]) -> NDArray[np.float64]:
-        """Return a score per trace, ``[n_traces]``, higher is better.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Return a score per trace, ``[n_traces]``, higher is better."""
         return self._model.predict(self._rows(traces, self._featurise(traces)))
 
     def predict_with_spread(self, traces: Sequence[Trace]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return score and uncertainty per trace, both ``[n_traces]``.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Return score and uncertainty per trace, both ``[n_traces]``."""
         return self._model.predict_with_spread(self._rows(traces, self._featurise(traces)))
 
     def _rows(self, traces: Sequence[Trace], features: FloatArray) -> Rows:

@@ -87,19 +87,11 @@ class XGBoostModel(CostModel):
         ]
 
     def predict(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the mean score of the members.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Return the mean score of the members."""
         return self.predict_with_spread(rows)[0]
 
     def predict_with_spread(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and standard deviation over the members, both ``[n_rows]``.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Return mean and standard deviation over the members, both ``[n_rows]``."""
         if not self._members:
             raise RuntimeError("the model is not fitted")
         features = np.ascontiguousarray(rows.features, dtype=np.float32)
@@ -107,11 +99,7 @@ class XGBoostModel(CostModel):
         return scores.mean(axis=0), scores.std(axis=0)
 
     def save(self, path: Path) -> None:
-        """Write all members into one JSON file, atomically.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
+        """Write all members into one JSON file, atomically."""
         if not self._members:
             raise RuntimeError("the model is not fitted")
         members = [json.loads(bytes(member.save_raw("json"))) for member in self._members]
@@ -120,11 +108,7 @@ class XGBoostModel(CostModel):
         partial.replace(path)
 
     def load(self, path: Path) -> None:
-        """Read all members; of the options, only ``threads`` matters before the next fit.
-
-        Raises:
-            ValueError: The file is not a model of this kind.
-        """
+        """Read all members; of the options, only ``threads`` matters before the next fit."""
         import xgboost
 
         try:

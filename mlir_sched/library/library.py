@@ -4,6 +4,8 @@ IREE calls ``@__kernel_config`` with every dispatch's ``func.func`` before it ch
 (MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its stores, so that a sequence
 never meets an op that other ops were fused with. The first matcher that fits claims the dispatch, so that no dispatch
 gets two sequences. Matching is finished before the first sequence runs, because a sequence consumes the function.
+
+What reads a library raises a ScriptError where its text does not parse.
 """
 
 import re
@@ -108,21 +110,13 @@ def build_library(
 
 
 def provenance_of(library: str) -> dict[str, dict[str, str]]:
-    """Return the provenance attributes of every sequence of a library, by symbol.
-
-    Raises:
-        ScriptError: The text does not parse.
-    """
+    """Return the provenance attributes of every sequence of a library, by symbol."""
     with script_context():
         return _provenance(_parsed(library))
 
 
 def with_provenance(library: str, provenance: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a library with other provenance attributes of some sequences, given by symbol; further ones stay.
-
-    Raises:
-        ScriptError: The text does not parse.
-    """
+    """Return a library with other provenance attributes of some sequences, given by symbol; further ones stay."""
     with script_context(), ir.Location.unknown():
         module = parse_module(library)
         for op in module.body:
@@ -135,9 +129,6 @@ def scripts_of(library: str) -> dict[str, dict[str, str]]:
     """Return the provenance attributes of every script of a library, by what the script marks its dispatches with.
 
     mlir-sched's own sequences mark dispatches with their symbol. A script that was written by hand has no provenance.
-
-    Raises:
-        ScriptError: The text does not parse.
     """
     with script_context():
         module = _parsed(library)
@@ -178,7 +169,7 @@ def program_decisions(library: str) -> tuple[Decision, ...]:
     """Return the decisions about the program that a library states; none for a library without any.
 
     Raises:
-        ScriptError: The text does not parse, or a decision is incomplete.
+        ScriptError: A decision is incomplete.
         IllegalTraceError: A decision was edited to a value outside its support.
     """
     with script_context():
@@ -188,11 +179,7 @@ def program_decisions(library: str) -> tuple[Decision, ...]:
 
 
 def has_rewrite(library: str, rewrite: RewriteScript | None) -> bool:
-    """Say whether a library rewrites the program as a rewrite's script does.
-
-    Raises:
-        ScriptError: The library does not parse.
-    """
+    """Say whether a library rewrites the program as a rewrite's script does."""
     if rewrite is None:
         return not rewrite_of(library)
     with script_context():
@@ -202,11 +189,7 @@ def has_rewrite(library: str, rewrite: RewriteScript | None) -> bool:
 
 
 def with_rewrite(library: str, old: RewriteScript | None, new: RewriteScript | None, program: Trace) -> str:
-    """Return a library with another rewrite of the program; the sequences of dispatches stay as they are.
-
-    Raises:
-        ScriptError: The library does not parse.
-    """
+    """Return a library with another rewrite of the program; the sequences of dispatches stay as they are."""
     with script_context(), ir.Location.unknown():
         module = parse_module(new.text) if new else new_library()
         _append_program_entry(module, new, program)

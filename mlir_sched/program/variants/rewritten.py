@@ -1,4 +1,8 @@
-"""Rewrites of the whole program as variants: one per rewrite that applies to the program."""
+"""Rewrites of the whole program as variants: one per rewrite that applies to the program.
+
+All functions ask a worker process. They raise a UserError where the compiler rejects the program, and an MlirSchedError
+where IREE fails on it.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,9 +58,6 @@ def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVari
     """Try rewrites of a program beside other work: yield a function that returns a variant per rewrite that applies.
 
     The work ends when the context is left before its end.
-
-    Raises:
-        UserError: By the function: the compiler rejects the program.
     """
     with Worker(target.flags) as worker:
         worker.submit(_JOB, str(path), target_kind(target.name).rewrites, target.cores)
@@ -84,22 +85,12 @@ def flagged_variants(target: Target) -> list[Variant]:
 
 
 def planned_variant(path: Path, target: Target, plan: Plan) -> Variant:
-    """Return the variant of a program by a plan with rewrites that apply to the program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-        MlirSchedError: IREE fails on the program.
-    """
+    """Return the variant of a program by a plan with rewrites that apply to the program."""
     return Variant(plan, run_isolated(target.flags, _SCRIPT, str(path), plan, limits=EXTRACTION_LIMITS))
 
 
 def program_repair(path: Path, target: Target) -> ProgramRepair:
-    """Return the repair of a program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-        MlirSchedError: IREE fails on the program.
-    """
+    """Return the repair of a program."""
     found: ProgramRepair = run_isolated(target.flags, _REPAIR, str(path), limits=EXTRACTION_LIMITS)
     return found
 
@@ -113,8 +104,7 @@ def decided_variant(
         values: The decisions, that of the variant among them.
 
     Raises:
-        UserError: The compiler rejects the program, or the variant does not apply to the program.
-        MlirSchedError: IREE fails on the program.
+        UserError: The variant does not apply to the program.
     """
     for variant in flagged_variants(target):
         if variant.name == values[VARIANT]:
@@ -125,12 +115,7 @@ def decided_variant(
 
 
 def applying_variant(path: Path, target: Target, plan: Plan) -> Variant | None:
-    """Return the variant of a program by a plan, repaired; None where its rewrites do not apply to the program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-        MlirSchedError: IREE fails on the program.
-    """
+    """Return the variant of a program by a plan, repaired; None where its rewrites do not apply to the program."""
     if not plan.steps:
         return program_repair(path, target).of(Variant(plan))
     script = run_isolated(target.flags, _SCRIPT_WHERE, str(path), plan, limits=EXTRACTION_LIMITS)
@@ -138,12 +123,7 @@ def applying_variant(path: Path, target: Target, plan: Plan) -> Variant | None:
 
 
 def placed_sites(path: Path, target: Target, plan: Plan) -> tuple[StagedSite, ...]:
-    """Return the sites of a plan that applies to a program, those that a flag changes last.
-
-    Raises:
-        UserError: The compiler rejects the program.
-        MlirSchedError: IREE fails on the program.
-    """
+    """Return the sites of a plan that applies to a program, those that a flag changes last."""
     found: tuple[StagedSite, ...] = run_isolated(target.flags, _SITES, str(path), plan, limits=EXTRACTION_LIMITS)
     return found
 

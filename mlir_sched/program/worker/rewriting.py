@@ -1,4 +1,7 @@
-"""The plans that apply to a program, with the scripts of their rewrites (for ``variants/rewritten.py``)."""
+"""The plans that apply to a program, with the scripts of their rewrites (for ``variants/rewritten.py``).
+
+Every function raises a UserError where the compiler rejects the program.
+"""
 
 import traceback
 from collections.abc import Iterator, Mapping
@@ -68,11 +71,7 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
 
 
 def repair_of(path: str) -> ProgramRepair:
-    """Return the repair of a program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-    """
+    """Return the repair of a program."""
     with _staged_program(path) as program:
         return _repair(program)
 
@@ -83,9 +82,6 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
     Args:
         path, kind: As in :func:`rewritten_plans`.
         plan: A plan that applies to the program, without other algorithms.
-
-    Raises:
-        UserError: The compiler rejects the program.
     """
     with _staged_program(path) as program:
         found = [site for site in _sites(program, kind) if plan.has_choice(site)]
@@ -93,31 +89,19 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
 
 
 def script_of(path: str, plan: Plan) -> RewriteScript:
-    """Return the script of a plan with rewrites that apply to a program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-    """
+    """Return the script of a plan with rewrites that apply to a program."""
     with _staged_program(path) as program:
         return _script(plan, program)
 
 
 def script_where_it_applies(path: str, plan: Plan) -> RewriteScript | None:
-    """Return the script of a plan with rewrites; None where they do not apply to a program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-    """
+    """Return the script of a plan with rewrites; None where they do not apply to a program."""
     with _staged_program(path) as program:
         return _script(plan, program) if applies(plan.steps, program) else None
 
 
 def sites_of(path: str, plan: Plan) -> tuple[StagedSite, ...]:
-    """Return the sites of a plan that applies to a program, those that a flag changes last.
-
-    Raises:
-        UserError: The compiler rejects the program.
-    """
+    """Return the sites of a plan that applies to a program, those that a flag changes last."""
     with _staged_program(path) as program:
         return tuple(sites(plan.changes, program))
 
