@@ -25,13 +25,10 @@ def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, f
     """Return a copy of a trace with one decision changed to another value of its support, mostly a near value.
 
     Before: tile_m = (64, 8), unroll = 4    After: tile_m = (32, 8), unroll = 4
+    None is returned when no decision can take another value.
 
     Args:
-        trace: The trace to copy; not changed itself.
         weights: Relative chance of a decision by its distribution's kind, >= 0; an absent kind never mutates.
-
-    Returns:
-        The new trace, or None when no decision can take another value.
     """
     movable = [d for d in trace.decisions if weights.get(d.distribution.kind, 0.0) > 0 and _has_choice(d)]
     if not movable:

@@ -186,13 +186,10 @@ class Demand:
 
 
 def seconds_at_best_rates(tasks: Sequence[tuple[Demand | None, float | None]]) -> list[float]:
-    """Return the seconds per call that each task would take at the best rates of its family, itself included.
+    """Return the seconds per call that each task would take at the best rates of its family; 0 where it is alone.
 
     Args:
         tasks: Per task its demand, or None, and its best seconds per call so far, > 0, or None.
-
-    Returns:
-        Per task the seconds; 0 where no similar task has a time.
     """
     families: dict[str, list[tuple[Demand, float]]] = {}
     for demand, seconds in tasks:

@@ -1,4 +1,7 @@
-"""The long measurements at the end: scripts of one dispatch, and a whole program, against their untuned code."""
+"""The long measurements at the end: scripts of one dispatch, and a whole program, against their untuned code.
+
+They raise an EnvironmentFailureError where the machine fails.
+"""
 
 from __future__ import annotations
 
@@ -65,14 +68,7 @@ class ProgramTimings:
 def compile_scripts(
     groups: Sequence[tuple[Task, Sequence[str]]], pool: CompilerPool, code: CompiledCode | None = None
 ) -> list[list[CompileResult]]:
-    """Compile the untuned code and scripts of tasks, as many at the same time as the pool has workers.
-
-    Returns:
-        Per task, the result of the untuned code, then one result per script.
-
-    Raises:
-        EnvironmentFailureError: The machine fails.
-    """
+    """Return, per task, the compiled untuned code and then the scripts, made by all of the pool's workers at once."""
     wanted = [(task, script) for task, scripts in groups for script in (None, *scripts)]
     found = dict((code or CompiledCode()).of(pool, wanted))
     _require_machine(result.failure for result in found.values())
@@ -85,12 +81,8 @@ def measure_compiled(
 ) -> tuple[Timing, list[RunResult]]:
     """Measure those scripts of :func:`compile_scripts` with the ``chosen`` indices against the untuned code, in a session.
 
-    Returns:
-        The untuned code's timing, and one result per chosen script.
-
     Raises:
         BaselineError: The untuned code cannot be compiled or run.
-        EnvironmentFailureError: The machine fails.
     """
     assert task.dispatch is not None
     untuned, *scripts = compiled
@@ -118,7 +110,6 @@ def measure_program(
 
     Raises:
         ProgramFailedError: The emitted program computes other results, or fails.
-        EnvironmentFailureError: The machine fails.
     """
     timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
     _require_machine([own.failure])
@@ -130,11 +121,7 @@ def measure_program(
 def measure_variants(
     runner: Runner, model: Model, untuned: CompiledModel, variants: Mapping[str, CompiledModel]
 ) -> tuple[Timing, Mapping[str, Timing]]:
-    """Check and measure compiled variants of a model, by name, interleaved with plain ``iree-compile``.
-
-    Returns:
-        The timing of plain ``iree-compile``, and the timing of every variant whose results are right.
-    """
+    """Return the timing of plain ``iree-compile`` and, by name, of the compiled variants whose results are right."""
     timing, results = measure_programs(runner, model, untuned, list(variants.values()))
     return timing, _timed(variants, results)
 

@@ -223,13 +223,10 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Chosen | str:
 
 
 def _fastest_of(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> int | None:
-    """Return the index of the fastest of the scripts, which are timed in turns with the first of them.
+    """Return the index of the fastest of the scripts, timed in turns with the first of them; None where that fails.
 
     For scripts that gain clearly: a pair with code that is ten times as slow takes five times as long as a pair of two
     scripts, and says less about which of these is faster.
-
-    Returns:
-        None where the first script fails.
     """
     try:
         _, results = measure_compiled(task, compiled[1:], range(len(compiled) - 2), runner)

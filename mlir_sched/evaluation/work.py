@@ -20,7 +20,10 @@ from mlir_sched.tasks.task import Task
 
 
 class Work(Protocol):
-    """Code of one task that is to be evaluated; its outcomes are stored, and read by the search that handed it out."""
+    """Code of one task that is to be evaluated; its outcomes are stored, and read by the search that handed it out.
+
+    A search goes on once the work that it yielded was run.
+    """
 
     kind: ClassVar[WorkKind]
 

@@ -105,9 +105,6 @@ class ProgramSearch:
         Args:
             found: The best traces of other programs.
 
-        Yields:
-            Work, which is to be run before the search goes on.
-
         Raises:
             UserError: A part of the search that is not ours raised.
         """

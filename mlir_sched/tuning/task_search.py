@@ -95,11 +95,7 @@ class TaskSearch:
 
         Args:
             size: Candidates of a whole round.
-            limit: Most candidates to try.
             lookahead: Says what follows the round.
-
-        Yields:
-            Work, which is to be run before the round goes on.
         """
         traces, errors = yield from self._suggest(size, limit)
         if not traces:
@@ -116,9 +112,6 @@ class TaskSearch:
 
     def extend_round(self, trace: Trace) -> Generator[CandidateWork, None, Round]:
         """Try the trace of another task as a part of the last round, which must exist.
-
-        Yields:
-            Work, which is to be run before the round goes on.
         """
         records = yield from self._evaluated([trace])
         self.exhausted = self.exhausted or bool(self.stopped)

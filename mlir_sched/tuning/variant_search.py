@@ -118,11 +118,7 @@ class VariantSearch:
         return VariantSearch(run, programs, time_programs, programs, algorithms, built)
 
     def work(self) -> Iterator[tuple[ProgramSearch, Work]]:
-        """Search the programs in turns.
-
-        Yields:
-            Programs with work, which is to be run before the search goes on.
-        """
+        """Search the programs in turns, and yield each with work that is to be run before the search goes on."""
         if not any(program.tasks for program in self.programs):
             return
         for number, (program, allowance) in enumerate(self._turns()):

@@ -147,8 +147,7 @@ def _short(text: str) -> str:
 def _launch_of(module: Any) -> Launch | None:
     """Return the launch of a program's only dispatch after translation (``executable-targets``).
 
-    Returns:
-        None if the target has no threads, or if the number of workgroups depends on values of the program.
+    None if the target has no threads, or if the number of workgroups depends on values of the program.
     """
     for op in walk(module):
         if op.name == _EXPORT and "workgroup_size" in op.attributes:

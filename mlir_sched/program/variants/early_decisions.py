@@ -48,16 +48,15 @@ def favoured_by_profile(default: BuiltVariant, names: Collection[str]) -> list[s
 
 
 def channels_first_share(built: BuiltVariant) -> float:
-    """Return the share of a variant's time, 0 to 1, in convolutions and poolings whose channels are not innermost.
+    """Return the share of a variant's time, 0 to 1, in convolutions and poolings with channels not innermost.
 
-    Returns:
-        0 for a variant without a profile.
+    It is 0 for a variant without a profile, as that of :func:`attention_share`.
     """
     return _share(built, _is_channels_first)
 
 
 def attention_share(built: BuiltVariant) -> float:
-    """Return the share of a variant's time, 0 to 1, in attentions; 0 for a variant without a profile."""
+    """Return the share of a variant's time, 0 to 1, in attentions."""
     return _share(built, lambda task: _ATTENTION_OP in task.source)
 
 

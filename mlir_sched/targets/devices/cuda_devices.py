@@ -135,11 +135,7 @@ def architecture(name: str) -> Architecture:
 
 
 def newest_known(capability: tuple[int, int]) -> Architecture | None:
-    """Return the newest known architecture up to a compute capability: PTX for it also runs on later devices.
-
-    Returns:
-        None for a device that is older than all of them.
-    """
+    """Return the newest known architecture up to a compute capability, as PTX for it also runs there; None for none."""
     known = {_capability(name): kind for name, kind in ARCHITECTURES.items()}
     return known[max(fitting)] if (fitting := [each for each in known if each <= capability]) else None
 

@@ -123,11 +123,7 @@ class Description:
 
 
 def iree_target(device: VulkanDevice) -> str | None:
-    """Return what ``--iree-vulkan-target`` is given for a device.
-
-    Returns:
-        None for IREE's default target, which every Vulkan 1.3 device runs.
-    """
+    """Return what ``--iree-vulkan-target`` is given for a device; None for the default, for any Vulkan 1.3 device."""
     if device.name.startswith(SOFTWARE):
         return SOFTWARE
     return next((known.name for known in KNOWN_TARGETS if known.fits(device)), None)
