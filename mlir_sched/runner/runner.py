@@ -380,7 +380,7 @@ class Runner:
         return call_s if call_s >= LONG_CALL_S else 0.0
 
     def _hopeless_s(self, handle: int, check_s: float) -> float:
-        """Return rough seconds per call of a program that cannot win, as a check, and then a call, took long; else 0."""
+        """Return rough seconds per call of a program that cannot win, as a check and then a call took long; else 0."""
         limit_s = self.options.checks.hopeless_factor * self._prepared.call_s
         if self._prepared.call_s < SHORT_CALL_S or check_s - self._prepared.check_s < limit_s:
             return 0.0
