@@ -1,16 +1,22 @@
 """The values that dispatches of a program get: the program is compiled with traces, run, and listened to.
 
-Runs in a compiler's worker process, on one thread of the CPU.
+Runs in a compiler's worker process, on one thread of the CPU. A ``flow.tensor.trace`` hands tensors to the host, which
+receives them under the op's key (``iree.runtime.HalModuleDebugSink``). IREE's own
+``--iree-flow-trace-dispatch-tensors`` also traces what the compiler evaluates itself, and prints all weights of a model
+while it compiles the model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import iree.runtime as rt
 import numpy as np
+from iree.compiler import ir
 
+from mlir_sched.compiler.operations import walk
+from mlir_sched.compiler.worker.session import END, FLOW, Compilation, context
 from mlir_sched.runner.checks.captured import Wanted, write_values
 from mlir_sched.runner.checks.check import Check
 from mlir_sched.runner.checks.inputs import alternatives, make_inputs
@@ -18,7 +24,8 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.runner.worker.references import most_usable
 from mlir_sched.targets.target import LOCAL_SYNC
-from mlir_sched.tasks.worker.tracing import traced_program
+from mlir_sched.tasks.worker.call_counts import entry_of, functions_of, tensor_operands
+from mlir_sched.tasks.worker.extraction import flow_module
 from mlir_sched.tensors.element_types import Array
 
 
@@ -37,12 +44,40 @@ def capture_values(
     Raises:
         UserError, CompilerError, RuntimeError: The program does not compile or run.
     """
-    vmfb = traced_program(path, library, wanted.keys())
+    vmfb = _traced_program(path, library, wanted.keys())
     listener = _Listener(wanted)
     device = LocalDevice(rt.VmInstance(), LOCAL_SYNC, on_trace=listener.hear)
     for program, check in calls:
         _call(device, program, vmfb, check, listener)
     return tuple(listener.written)
+
+
+def _traced_program(path: str, library: str, names: Collection[str]) -> bytes:
+    """Return a compiled program that traces the tensors which some of its dispatches take.
+
+    The key of a trace is the dispatch's symbol; the tensors come in the order of the dispatch's operands, before every
+    call of it in a function. Calls in initializers are not traced.
+    """
+    with context(), ir.Location.unknown(), Compilation() as compilation:
+        module, _ = flow_module(path, compilation, library)
+        for function in functions_of(module).values():
+            for op in list(walk(function)):
+                if op.name == "flow.dispatch" and entry_of(op) in names:
+                    _trace(op)
+        compilation.load(module)
+        compilation.run(FLOW, END)
+        return compilation.bytecode()
+
+
+def _trace(dispatch: Any) -> None:
+    """Put a trace of a dispatch's tensors before it."""
+    tensors = tensor_operands(dispatch)
+    attributes = {
+        "key": ir.StringAttr.get(entry_of(dispatch)),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tensors), 0]),
+    }
+    with ir.InsertionPoint(dispatch):
+        ir.Operation.create("flow.tensor.trace", operands=tensors, attributes=attributes)
 
 
 @dataclass
