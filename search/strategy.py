@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.models.cost_model import LoopGraph
-from mlir_sched.models.shared_model import SharedCostModel
+from mlir_sched.models.shared_model import Featured, SharedCostModel
 from mlir_sched.trace import Trace
 
 DRAWN = 4
 """Traces that are drawn, compiled and estimated per trace that is measured."""
 
 
-class SearchSpace(Protocol):
-    """The candidates of one task on one target."""
+class SearchSpace(Featured, Protocol):
+    """The candidates of one task on one target, and what a model reads of them."""
 
     @property
     def sketches(self) -> tuple[str, ...]:
@@ -41,14 +39,6 @@ class SearchSpace(Protocol):
         Raises:
             IllegalTraceError: The decisions cannot be repaired.
         """
-        ...
-
-    def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
-        """Return one row per trace, ``[n_traces, n_features]``, finite."""
-        ...
-
-    def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
-        """Return the graph of the loops of every trace."""
         ...
 
 
