@@ -64,11 +64,7 @@ class Meter(ABC):
     def programs(
         self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
     ) -> AbstractContextManager[Programs]:
-        """Return what makes programs without scripts and says what they take.
-
-        Args:
-            parameters: Files with the model's weights.
-        """
+        """Return what makes programs without scripts and says what they take."""
 
     @abstractmethod
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:

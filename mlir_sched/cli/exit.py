@@ -68,7 +68,6 @@ def command(*, as_json: bool = False, log_folder: Path | None = None) -> Iterato
     document as well.
 
     Args:
-        as_json: Whether the user asked for JSON.
         log_folder: Where the traceback of an internal error is kept, if it can be written.
     """
     output = Output(sys.stdout, as_json)

@@ -60,11 +60,7 @@ def run_tune(
 
 
 def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
-    """Print the table per dispatch and the lines about the program.
-
-    Args:
-        threads_chosen: Whether the user chose the number of threads.
-    """
+    """Print the table per dispatch and the lines about the program."""
     shown, rest = rows_that_matter(result.dispatches)
     console().print(dispatch_table(shown, measured=result.measured))
     below = rest_lines(shown, rest, measured=result.measured)

@@ -55,7 +55,6 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
         library: A transform library with the two entries that ``library_flags`` names, or None.
-        output: The ``.vmfb`` file to write.
 
     Raises:
         ModelCompileError: The compiler failed or reported an error.

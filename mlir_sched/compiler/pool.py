@@ -55,7 +55,6 @@ class CompilerPool:
         Args:
             flags: Compiler flags of every candidate, as in ``Task.flags``.
             workers: Most processes, >= 1; by default one per CPU that this process may use.
-            limits: Time and memory that one candidate may take.
             chain_length: Dispatches of the chain (``compiler/chain.py``) that programs get; 0 for no chain.
             shared: The processes of several pools, which their owner ends; by default the pool has its own.
         """

@@ -121,12 +121,7 @@ class RecordStore:
             connection.rollback()
 
     def wait_for_locks(self, seconds: float, note: Callable[[str], None] = silent) -> None:
-        """Wait so many seconds for another process's lock from now on.
-
-        Args:
-            seconds: The seconds; Ctrl-C ends a wait.
-            note: Is told, once per wait, that the store is waited for.
-        """
+        """Wait so many seconds for another process's lock from now on."""
         self._database.patience = Patience(seconds, note)
 
     def close(self) -> None:
@@ -279,7 +274,6 @@ class RecordStore:
         It is the first record whose outcome lasts or that is newer than ``since``; later records do not change it.
 
         Args:
-            task_key, context_key, candidate_key: What to look for.
             since: Number of a record. Failures up to it that may not last (:attr:`Outcome.is_lasting`) are skipped.
         """
         found = self._database.rows(_answers(task_key, context_key, candidate_key, since))

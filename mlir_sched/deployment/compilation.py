@@ -60,8 +60,6 @@ def compile_tuned(
     does that.
 
     Args:
-        model: A program that ``iree-compile`` reads.
-        tuned: A folder that ``tune`` wrote; it may have been moved.
         output: The ``.vmfb`` file to write; a file that is there is replaced at the end.
         flags: Further flags of ``iree-compile``; they come last.
         strict: Write nothing unless every script of the folder is used, and the code is what was measured: that of the

@@ -26,9 +26,7 @@ def ablation(script: Trace, timing: Timing, records: Iterable[Record], sketches:
     compared by comes from a session that took no part in the choice.
 
     Args:
-        timing: Its time as it is reported.
         records: Records of the script's task, that of the script among them.
-        sketches: Names of all sketches of the dispatch.
     """
     traced = [(record.trace, record.outcome) for record in records if record.trace is not None]
     own = next((outcome for trace, outcome in traced if trace.key == script.key), None)

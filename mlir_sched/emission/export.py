@@ -75,7 +75,6 @@ def emit(
 
     Args:
         variants: Every untuned variant; variants that were not timed do not compete.
-        tuned: The variant whose dispatches were tuned.
         time_left: The time that emission should take; no limit by default.
         sessions: Says what programs take; by default, they are run.
     """

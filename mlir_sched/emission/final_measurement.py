@@ -135,8 +135,6 @@ def undisturbed(
     where the untuned program failed, which had run before.
 
     Args:
-        session: Measures.
-        disturbed: Says whether a session was disturbed.
         affords: Says whether there is time for a second session, given the seconds of the first one.
     """
     start = time.monotonic()

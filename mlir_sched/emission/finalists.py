@@ -99,7 +99,6 @@ def choose_finalists(
             the times of the search.
         seconds: Seconds that this should take.
         code: Code that the search compiled; only what is missing there is compiled.
-        cost_of: Counts what the choice and the report of each task cost.
     """
     if not searches:
         return Finalists()

@@ -102,7 +102,6 @@ class Pace:
         """Return the pace of the major tasks after so many others without a choice, which began at ``start``.
 
         Args:
-            minor: How many others.
             start, seconds: As the attributes, with the others included.
             major_s: Seconds per call of the untuned code and of the fastest code of every major task, the one that is
                 chosen for first before the others.

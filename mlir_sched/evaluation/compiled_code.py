@@ -85,7 +85,6 @@ class CompiledCode:
         """Let measured code stay: untuned code, or that of a script, in place of the slowest of the fastest.
 
         Args:
-            pool: The pool that compiled the code.
             script: The script; None for untuned code.
             ratio: How many times as fast as the untuned code it is.
         """

@@ -30,9 +30,7 @@ class CompileAndAssemble(Compiling):
     instructions that its script asks for.
 
     Args:
-        flags: Compiler flags of all tasks.
         workers: Compiler processes; by default one per CPU.
-        code: The code that was compiled so far, of other evaluators, too.
         shared: The compiler processes of several evaluators, in place of ``workers``.
 
     Raises:

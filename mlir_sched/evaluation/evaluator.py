@@ -87,11 +87,7 @@ class Evaluator(ABC):
 
 
 class Evaluators(ExitStack):
-    """The evaluators of a run, one per set of compiler flags and device, each opened when it is first needed.
-
-    Args:
-        open_evaluator: Makes the evaluator for the tasks of a variant.
-    """
+    """The evaluators of a run, one per set of compiler flags and device, each opened when it is first needed."""
 
     def __init__(self, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]) -> None:
         super().__init__()
@@ -107,11 +103,7 @@ class Evaluators(ExitStack):
 
 
 class Compiling(Evaluator):
-    """What evaluators share that compile code: the compiler's processes, and the code so far; a context manager.
-
-    Args:
-        code: The code that was compiled so far, of other evaluators, too.
-    """
+    """What evaluators share that compile code: the compiler's processes, and the code so far; a context manager."""
 
     def __init__(self, pool: CompilerPool, code: CompiledCode | None) -> None:
         self._pool = pool
@@ -169,10 +161,8 @@ class CompileAndRun(Compiling):
     chosen while candidates are compiled.
 
     Args:
-        flags: Compiler flags of all tasks.
         workers: Compiler processes; by default one per CPU.
         model: Estimates times; without a model there are no estimates.
-        code: The code that was compiled so far, of other evaluators, too.
         shared: The compiler processes of several evaluators, in place of ``workers``.
     """
 

@@ -82,9 +82,7 @@ def build_library(
 
     Args:
         sequences: The sequences; where several match a dispatch, the first applies.
-        rewrite: The rewrite of the program before its dispatches are formed.
         program: The decisions about the program, which lead to the rewrite and to the compiler's flags.
-        emission: Name of the emission that the library belongs to.
 
     Raises:
         MlirSchedError: A task's program has no store to match from.

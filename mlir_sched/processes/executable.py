@@ -58,11 +58,9 @@ def running_program(
     removed.
 
     Args:
-        command: Path of the program and its arguments.
         limits: The time and the memory that the program may take, looked at while it is waited for. The time counts
             from the start.
         environment: Environment variables in addition to those of this process.
-        watch: What else to do at every look.
         poll_s: Seconds between two looks.
 
     Raises:

@@ -65,9 +65,7 @@ def faults_named(
     Diagnostics name a line of the library, the dispatch that is compiled, or both.
 
     Args:
-        sequences: The scripts of the library, by task key.
         diagnostics: What ``iree-compile`` printed.
-        names: Every dispatch of the program that is a task.
     """
     why = f"the program fails with it: {reason(diagnostics)}"
     blamed = _symbols_at(library, diagnostics)

@@ -55,9 +55,6 @@ def first_variant(
 ) -> BuiltVariant:
     """Return the default variant without the public functions that cannot be run or checked if others can.
 
-    Args:
-        built: The default variant, as it was built.
-
     Raises:
         UserError: The values do not fit the program's functions, or the program does not compute the same each time.
     """
@@ -80,7 +77,6 @@ def build_variant(
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
 
     Args:
-        parameters: Files with the model's weights.
         not_run: Public functions that are neither run nor timed, each with the reason.
         known: Tasks of other variants, which are not read again.
 

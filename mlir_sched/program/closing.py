@@ -118,7 +118,6 @@ def sampling_s(options: RunnerOptions, reference_s: float, others_s: Sequence[fl
     Args:
         options: Its options; the number of pairs is fixed.
         reference_s: Seconds per call of the program that all others are compared with.
-        others_s: Seconds per call of the others.
     """
     samples, racing = options.samples, options.racing
     pairs_s = [samples.sample_s(reference_s) + samples.sample_s(seconds) for seconds in others_s]

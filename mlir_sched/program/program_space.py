@@ -31,7 +31,6 @@ class ProgramSpace:
         """Return the trace of given decisions; a site without a decision has the algorithm that needs none.
 
         Args:
-            values: The decisions by name.
             kept: The sites that stay as they are; all others have no decision.
 
         Raises:
@@ -59,9 +58,6 @@ class ProgramSpace:
 
         Decisions about other sites than those with a choice do not count, and no site stays as it is: which sites
         rewrites have only they can tell (:func:`kept_by`).
-
-        Args:
-            values: The decisions by name, in any order.
         """
         plan = self._plan(values)
         if plan is None:
@@ -79,11 +75,7 @@ DEFAULT_ONLY = ProgramSpace()
 
 
 def kept_by(values: Mapping[str, Value], sites: Iterable[KeptSite]) -> tuple[KeptSite, ...]:
-    """Return those of some sites that decisions leave as they are.
-
-    Args:
-        values: The decisions by name.
-    """
+    """Return those of some sites that decisions leave as they are."""
     return tuple(site for site in sites if values.get(kept_decision(site)) == KEPT)
 
 

@@ -41,7 +41,6 @@ def measure_programs(
     A program's time is that of one call of each public function, one after the other.
 
     Args:
-        model: The model that all programs were compiled from.
         baseline: The program that is right by definition.
         others: The programs to judge; a program that fails in any function has a failure.
 
@@ -58,12 +57,7 @@ def measure_programs(
 
 
 def difference(runner: Runner, model: Model, baseline: CompiledModel, other: CompiledModel) -> str:
-    """Return how a compiled program of a model fails beside another one; empty where it does not, or cannot be judged.
-
-    Args:
-        baseline: The program that is right by definition.
-        other: The program to judge.
-    """
+    """Return how a compiled program fails beside the right one; empty where it does not, or cannot be judged."""
     for entry in model.entries:
         programs = program_of(model, entry, baseline), [program_of(model, entry, other)]
         try:

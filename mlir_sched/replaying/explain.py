@@ -86,10 +86,8 @@ def explain(
 
     Args:
         tuned: The folder that the run wrote.
-        model: The program that was tuned.
         output: Folder for the reduced programs; it must not exist, or be empty.
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
-        progress: Called before each step.
 
     Raises:
         UserError: The folder, the model or the output cannot be used.

@@ -92,7 +92,6 @@ def replay(
         output: Folder to write, if all numbers are right: a tuned folder with what follows from edited decisions. Not
             the one that is replayed, nor one that holds the result of a search: their reports and figures stay.
         inputs, reference: Values that the whole program is checked and timed with, as in ``TuneOptions``.
-        progress: Called before each step.
 
     Raises:
         UserError: The folder, the model or the values cannot be used, or ``tune`` does not write flags of the folder.

@@ -68,11 +68,7 @@ class BuiltVariants:
         return replace(self, built=all_built, left_out={**self.left_out, **left_out})
 
     def profiled(self, emitted: BuiltVariant, target: Target) -> BuiltVariants:
-        """Return the variants with profiles of the default and of the one that is emitted.
-
-        Args:
-            emitted: That variant, as the search knows it.
-        """
+        """Return the variants with profiles of the default and of the one that is emitted."""
         known = [emitted if built.variant == emitted.variant else built for built in self.built]
         wanted = (self.built[0].variant, emitted.variant)
         return replace(self, built=tuple(profiled(b, target) if b.variant in wanted else b for b in known))
@@ -263,12 +259,7 @@ class _Choosing:
         return built
 
     def _mended(self, variant: Variant, failed: Attempt, model: Model) -> BuiltVariant | None:
-        """Return a variant that does not compile without the sites at fault; None where none is found.
-
-        Args:
-            failed: What became of it.
-            model: The model of the default.
-        """
+        """Return a variant that does not compile without the sites at fault; None where none is found."""
 
         def attempt(plan: Plan) -> Attempt:
             try:

@@ -39,7 +39,6 @@ def favoured_by_profile(default: BuiltVariant, names: Collection[str]) -> list[s
     """Return the variants that the default's profile speaks for, that of most time first.
 
     Args:
-        default: The default variant, with its profile if there is one.
         names: Those of :data:`DECIDED_EARLY` that the program has.
     """
     shares = {LAYOUT: channels_first_share(default), ATTENTION: attention_share(default)}

@@ -35,11 +35,9 @@ def capture_values(
     """Write the tensors that dispatches take in their first call, and return the symbols of those that were called.
 
     Args:
-        path: The program's file.
         library: Text of a transform library that rewrites the program; empty for none.
         calls: The program's functions, without their code, each with the check whose inputs it gets. Where results are
             not usable, the function is called with the inputs that would take their place in a check.
-        wanted: The dispatches by symbol.
 
     Raises:
         UserError, CompilerError, RuntimeError: The program does not compile or run.

@@ -48,9 +48,7 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
     """Return every plan with rewrites that applies to a program, its sites and its repair.
 
     Args:
-        path: The program's file.
         kind: The kind of device, a key of ``REWRITES``; empty for a device without rewrites.
-        cores: Cores of a CPU.
 
     Raises:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
@@ -124,7 +122,6 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
 
     Args:
         path, kind, cores: As in :func:`rewritten_plans`.
-        values: The decisions.
 
     Raises:
         UserError: The compiler rejects the program, or has no such plan.

@@ -90,7 +90,6 @@ def checks_for_model(
     rewrite of a convolution in f32 (``winograd``) rounds where the sums of products do not.
 
     Args:
-        outputs: Tensors that the program returns.
         dispatches: Dispatches of the program; empty if they are not known.
         integer_ranges: Ranges of the values of integer inputs, by position of the input, see :class:`Check`. Without
             them the values are 0 or 1, as any integer input may be an index.
