@@ -11,11 +11,7 @@ from mlir_sched.models.cost_model import CostModel, Measured, Rows
 
 
 class RandomModel(CostModel):
-    """A model of uniform random scores in 0..1; a search with it shows what the strategy achieves without a model.
-
-    Args:
-        seed: Seed of the scores.
-    """
+    """A model of uniform random scores in 0..1; a search with it shows what the strategy achieves without a model."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed

@@ -84,7 +84,6 @@ class EvolutionarySearch(SearchStrategy):
 
     Args:
         model: The cost model, which learns from this search and from the other searches that share it.
-        options: How the population is made, changed and picked from.
 
     Source: MetaSchedule (Shao et al., NeurIPS 2022; TVM ``evolutionary_search.cc``); ours are the spread-out
     selection and the use of the spread of predictions. Crosses of two parents, 0.3 of the children beside 0.6 mutants,

@@ -162,7 +162,6 @@ class SearchStrategy(ABC):
 
         Args:
             sketches: Sketches to draw from; None lets the space choose.
-            taken: Keys of further traces not to return.
         """
         taken_keys = {key for key in taken if key not in self._seen}
         traces: list[Trace] = []

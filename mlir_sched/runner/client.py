@@ -105,7 +105,6 @@ class RunnerClient:
         """Return the reply to a request.
 
         Args:
-            timeout_s: Seconds until the reply.
             following_s: As in :meth:`prepare`, for requests that are answered by signs of life first.
 
         Raises:

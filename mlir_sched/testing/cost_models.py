@@ -25,13 +25,7 @@ SPACES = (SyntheticMatmulSpace(64, 48, 32), SyntheticMatmulSpace(96, 64, 64))
 
 
 def measured(model: CostModel, count: int, seed: int = 0) -> list[Measured]:
-    """Return candidates of two tasks as a model reads them, failures among them.
-
-    Args:
-        model: Says what it reads.
-        count: Candidates per task.
-        seed: Seed of the candidates.
-    """
+    """Return candidates of two tasks as a model reads them, failures among them."""
     return [_measured(model, group, count, seed) for group in range(len(SPACES))]
 
 

@@ -150,9 +150,6 @@ def _cases(tests: type[ModuleTests]) -> tuple[SketchCase, ...]:
 @cache
 def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Task, ...]:
     """Return the tasks of a model that have a dispatch; a model that several modules are tested on is extracted once.
-
-    Args:
-        text: The model as MLIR.
     """
     with temporary_folder() as folder:
         path = Path(folder) / "main.mlir"
@@ -164,10 +161,6 @@ def check_candidates(
     task: Task, space: DesignSpace, traces: Sequence[Trace], pool: CompilerPool, runner: Runner
 ) -> list[Failure | None]:
     """Return why each candidate fails, None for a right one: it is compiled, proven applied and checked.
-
-    Args:
-        traces: Legal traces of the space.
-        pool: Compiles with the task's flags.
 
     Raises:
         BaselineError: The untuned code cannot serve as a reference.

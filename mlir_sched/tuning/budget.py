@@ -178,9 +178,6 @@ class Budget:
 
         Args:
             tasks: The largest number of tasks that can be tuned in one variant.
-            begun_s: Seconds on the run's clock when the search began.
-            emission_s: Seconds that emission is expected to take.
-            finalist_s: Seconds that the finalists of a task are expected to take.
         """
         if options.minutes is not None:
             whole_s = 60 * options.minutes
@@ -272,7 +269,6 @@ class Budget:
 
         Args:
             tasks: Number of tasks with candidates: the others need no finalists.
-            emission_s: Seconds that emission is expected to take.
             candidate_s: Seconds that a candidate takes; 0 as long as none was tried.
         """
         if not candidate_s:
@@ -291,11 +287,7 @@ class Budget:
         return self.trials is not None and tried < self.trials
 
     def left_s(self, *, tried: int, here_s: float, now_s: float) -> float | None:
-        """Return the estimated seconds to the end of the search, at least 0; None when unknown.
-
-        Args:
-            here_s: Seconds that this process spent.
-        """
+        """Return the estimated seconds to the end of the search, at least 0; None when unknown."""
         if self.trials is None:
             return max(0.0, self.seconds - now_s)
         return here_s / tried * max(0, self.trials - tried) if tried else None
@@ -312,12 +304,7 @@ def _rung_share(explored: int) -> float:
 
 
 def search_end_s(whole_s: float, end_s: float) -> float:
-    """Return the seconds on the run's clock at which a run by time ends its search, so that it is over in time.
-
-    Args:
-        whole_s: Seconds of the whole run.
-        end_s: Seconds that finalists and emission are expected to take.
-    """
+    """Return when, on the run's clock, a run of ``whole_s`` ends its search, if what follows takes ``end_s``."""
     return whole_s - min(SET_ASIDE * whole_s, end_s)
 
 

@@ -64,7 +64,6 @@ def with_callbacks(
 
     Args:
         works: The work, each with the search that hands it out; it is to be run before the next is asked for.
-        callbacks: The callbacks, which are called in their order.
 
     Raises:
         CallbackError: A callback raised.

@@ -18,9 +18,6 @@ def interim_times(
 ) -> dict[str, float]:
     """Return the time of every program with its best scripts so far, by variant.
 
-    Args:
-        programs: Variants, each with the searches of its tasks.
-
     Returns:
         Times relative to the first program that can be compiled; programs that fail, or compute other results than the
         first one, are missing. A script that is at fault is left out of its program. The times are only a ranking: the

@@ -102,9 +102,6 @@ class ProgramSearch:
     def work(self, allowance: Allowance, found: Sequence[FoundTrace] = ()) -> Iterator[Work]:
         """Go on until the end of an allowance, or until nothing is left to try.
 
-        Args:
-            found: The best traces of other programs.
-
         Raises:
             UserError: A part of the search that is not ours raised.
         """
@@ -149,7 +146,6 @@ class ProgramSearch:
         """Search further tasks beside the program's own, from the next allowance on.
 
         Args:
-            tasks: The tasks; those that the program has are left out.
             focus: Keys of the tasks, own or further ones, that are searched; the others wait.
         """
         own = {task.key for task in self.built.model.tasks}

@@ -89,7 +89,6 @@ class SearchMethod:
         """Return the strategy of a task.
 
         Args:
-            model: The model that all tasks share.
             seed: The run's seed, >= 0.
             number: Number of the task among those of the program; each task has random numbers of its own.
 

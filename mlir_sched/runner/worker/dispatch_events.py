@@ -47,7 +47,6 @@ class DispatchClock:
     """The clock of a device; each sample is measured in processes of its own.
 
     Args:
-        setup: The device, and IREE's tools that run programs and read the records.
         record: File for the records of a process; each process overwrites it.
     """
 

@@ -24,9 +24,6 @@ class Sequences:
     """The calls around a function whose calls depend on each other.
 
     A function takes the same inputs in the same place of every sequence, and others in its next call.
-
-    Args:
-        state: The functions to call.
     """
 
     def __init__(self, state: ProgramState) -> None:

@@ -113,7 +113,6 @@ class Workspace:
     leave alone (iree-org/iree issue 16168).
 
     Args:
-        baseline: The program whose results are right.
         checks: The checks; the references of each are computed here.
         on_call: Is told the seconds of every call whose results become references.
         silent: Whether the results may tell nothing: other inputs than those of the checks are not tried then.

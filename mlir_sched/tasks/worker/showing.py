@@ -32,10 +32,6 @@ def shown_program(path: str, names: Collection[str], most_bytes: int, hidden: Co
     Results are those of dispatches that a function calls outside of loops and branches, and those of loops and branches
     as a whole. The last ones of a function are shown first.
 
-    Args:
-        most_bytes: Most bytes of the results that a function shows.
-        hidden: Element types whose tensors are not shown.
-
     Raises:
         UserError, CompilerError: The compiler rejects the program.
     """

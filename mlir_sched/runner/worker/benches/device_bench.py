@@ -20,9 +20,6 @@ class DeviceBench(Bench):
 
     An open device is not idle: the threads with which IREE waits for Mesa's software driver spin all the time, on the
     cores that the driver computes on. Opening one takes about 20 ms.
-
-    Args:
-        folder: Folder for modules, arguments and records.
     """
 
     def __init__(self, setup: protocol.EventsSetup, folder: Path) -> None:

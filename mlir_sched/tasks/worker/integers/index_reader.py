@@ -92,11 +92,7 @@ class Frame:
 
 
 class IndexReader:
-    """Reads the values of one program.
-
-    Args:
-        module: The program at the flow phase.
-    """
+    """Reads the values of one program."""
 
     def __init__(self, module: Any) -> None:
         self._functions = functions_of(module)

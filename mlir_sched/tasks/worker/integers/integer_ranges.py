@@ -56,11 +56,7 @@ class Place:
 
 
 class IntegerRanges:
-    """Finds the integers that the public functions of one program can take.
-
-    Args:
-        module: The program at the flow phase.
-    """
+    """Finds the integers that the public functions of one program can take."""
 
     def __init__(self, module: Any) -> None:
         self._reader = IndexReader(module)
