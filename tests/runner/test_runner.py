@@ -1,28 +1,21 @@
 """The runner against planted wrong programs (data/runner/*.mlir), each standing for a wrong schedule."""
 
 import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import psutil
 import pytest
 from iree.compiler.tools import compile_str
-from iree_cases import FLAGS
-from measured_programs import CHECKS, SOURCES, SQUARE, failure_of, only
+from measured_programs import CHECKS, FAST, SOURCES, SQUARE, VECTOR, Compiled, failure_of, only
 from rule_ops import dispatch
 from rule_ops import matmul as matmul_op
 
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.payload import TensorSpec
-from mlir_sched.processes import child
 from mlir_sched.runner import (
     BaselineError,
     CheckOptions,
@@ -32,12 +25,10 @@ from mlir_sched.runner import (
     RunResult,
     TimeoutOptions,
     UnverifiableError,
-    choose_cores,
     client,
     protocol,
 )
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
-from mlir_sched.runner.cores import other_cores
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
@@ -49,43 +40,6 @@ from mlir_sched.targets.target import LOCAL
 pytestmark = pytest.mark.alone
 
 ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
-VECTOR = TensorSpec((1000,), "f32")
-Compiled: TypeAlias = Callable[[str], Program]
-"""From the name of a source to its program."""
-FAST = RunnerOptions(racing=RacingOptions(budget_s=0.05), checks=CheckOptions(data_race_calls=40))
-
-
-@pytest.fixture(scope="session")
-def compiled() -> Callable[..., bytes]:
-    """Return a function from a source's name, and a type in place of f32, to its program; each is compiled once."""
-    known: dict[tuple[str, str], bytes] = {}
-
-    def compile_program(name: str, element_type: str = "f32") -> bytes:
-        if (name, element_type) not in known:
-            flags = ["--compile-from=flow"] if name == "race" else FLAGS
-            text = (SOURCES / f"{name}.mlir").read_text().replace("f32", element_type)
-            if element_type.startswith("i"):
-                text = text.replace("addf", "addi").replace("subf", "subi")
-            known[name, element_type] = compile_str(text, extra_args=flags)
-        return known[name, element_type]
-
-    return compile_program
-
-
-@pytest.fixture(scope="session")
-def matmul(compiled: Callable[[str], bytes]) -> Compiled:
-    return lambda name: Program(compiled(name), "task", (SQUARE, SQUARE), (SQUARE,), True)
-
-
-@pytest.fixture(scope="session")
-def model(compiled: Callable[[str], bytes]) -> Compiled:
-    return lambda name: Program(compiled(name), "main", (VECTOR,), (VECTOR,), False)
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(FAST) as made:
-        yield made
 
 
 def timing_of(result: RunResult) -> Timing:
@@ -103,11 +57,6 @@ def requests_of(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     monkeypatch.setattr(client.RunnerClient, "ask", noted)
     return asked
-
-
-def pid_of(runner: Runner) -> int:
-    assert runner._client.pid is not None
-    return runner._client.pid
 
 
 @pytest.mark.parametrize(
@@ -359,95 +308,11 @@ def test_a_program_whose_check_says_how_long_it_takes_is_not_warmed_up(
     assert [type(request) for request in asked].count(protocol.Warm) == warmed
 
 
-def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul: Compiled) -> None:
-    names = ["right", "endless_loop", "right", "out_of_bounds", "right"]
-    baseline, results = runner.measure(matmul("right"), [matmul(name) for name in names], CHECKS)
-    kinds = [result.failure.kind if result.failure else None for result in results]
-    assert kinds == [None, FailureClass.RUN_TIMEOUT, None, FailureClass.RUN_CRASH, None]
-    assert "SIGSEGV" in failure_of(results[3]).message
-    assert baseline.samples >= FAST.racing.min_pairs
-    assert baseline.ratio == 1.0
-
-
-def test_process_killed_while_a_program_runs_is_a_crash_of_that_program(matmul: Compiled) -> None:
-    with Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=60.0))) as runner:
-        runner.measure(matmul("right"), [], CHECKS)
-        killer = threading.Timer(0.5, os.kill, (pid_of(runner), signal.SIGKILL))
-        killer.start()
-        failure = failure_of(only(runner, matmul("right"), matmul("endless_loop")))
-    assert failure.kind == FailureClass.RUN_CRASH
-    assert "SIGKILL" in failure.message
-
-
-def test_innocent_program_is_tried_again_when_another_damaged_the_process(
-    runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only(runner, matmul("right"), matmul("right"))
-    check = runner._check
-
-    def check_in_damaged_process(handle: int, program: Program, *, whole: bool) -> Failure | None:
-        monkeypatch.setattr(runner, "_check", check)
-        os.kill(pid_of(runner), signal.SIGSEGV)
-        return check(handle, program, whole=whole)
-
-    monkeypatch.setattr(runner, "_check", check_in_damaged_process)
-    assert only(runner, matmul("right"), matmul("right")).failure is None
-
-
-def test_process_killed_between_batches_goes_unnoticed(runner: Runner, matmul: Compiled) -> None:
-    only(runner, matmul("right"), matmul("right"))
-    os.kill(pid_of(runner), signal.SIGKILL)
-    assert only(runner, matmul("right"), matmul("right")).failure is None
-
-
-def test_program_that_does_not_load_is_a_run_error(runner: Runner, matmul: Compiled) -> None:
-    broken = Program(b"not a module at all", "task", (SQUARE, SQUARE), (SQUARE,), True)
-    missing = Program(matmul("right").vmfb, "no_such_entry", (SQUARE, SQUARE), (SQUARE,), True)
-    for program in (broken, missing):
-        assert failure_of(only(runner, matmul("right"), program)).kind == FailureClass.RUN_ERROR
-
-
 def test_whole_programs_return_their_results(runner: Runner, model: Compiled) -> None:
     checks = checks_for_model((VECTOR,))
     assert only(runner, model("model_scale"), model("model_scale"), checks).failure is None
     failure = failure_of(only(runner, model("model_scale"), model("model_scale_part"), checks))
     assert failure.kind == FailureClass.WRONG_RESULT
-
-
-def test_a_program_that_needs_too_much_memory_is_stopped(model: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "child_memory_bytes", lambda: 600 << 20)
-    with Runner(replace(FAST, timeouts=TimeoutOptions(call_s=60.0))) as runner:
-        failure = failure_of(only(runner, model("model_scale"), model("hungry"), checks_for_model((VECTOR,))))
-        assert failure == Failure(FailureClass.RUN_MEMORY, "stopped: it used more than 600 MiB of memory")
-        assert only(runner, model("model_scale"), model("model_scale"), checks_for_model((VECTOR,))).failure is None
-
-
-def test_a_mistake_of_ours_is_told_from_a_programs_failure(runner: Runner) -> None:
-    with pytest.raises(RequestFailed) as failed:
-        runner._client.ask("no request", 10)
-    assert failed.value.failure.kind == FailureClass.INTERNAL_ERROR
-    assert failed.value.failure.message.endswith("TypeError: unknown request str\n")
-
-
-@pytest.mark.sweep("landing")
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ("bytes([5])", "stopped after 1 s"),
-        ("(90).to_bytes(8, 'little') + b'half'", "stopped after 1 s"),
-        ("(4).to_bytes(8, 'little') + b'junk'", "the runner process is damaged"),
-    ],
-)
-def test_a_process_that_does_not_finish_its_message_is_given_up(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch, said: str, message: str
-) -> None:
-    program = f"import os, sys, time; os.write(int(sys.argv[1]), {said}); time.sleep(600)"
-    monkeypatch.setattr(child, "python_command", lambda _, *rest, python: [python, "-c", program, *rest])
-    monkeypatch.setattr(client, "START_TIMEOUT_S", 1.0)
-    broken = client.RunnerClient(runner._client._setup)
-    with pytest.raises(client.RunnerStartError, match=message):
-        broken.start()
-    assert broken.pid is None
 
 
 @pytest.mark.sweep("landing")
@@ -507,62 +372,3 @@ def test_other_work_may_use_cores_that_do_not_disturb(runner: Runner, monkeypatc
     assert not runner.spare_cores(), "they may be hardware threads of one core"
 
 
-def test_no_core_is_spare_when_all_are_used() -> None:
-    allowed = sorted(os.sched_getaffinity(0))
-    assert other_cores(allowed) == ()
-    assert not set(other_cores(allowed[:1])) & set(allowed[:1])
-
-
-def test_cores_are_allowed_and_as_many_as_asked() -> None:
-    allowed = os.sched_getaffinity(0)
-    assert set(choose_cores(len(allowed))) == allowed
-    for threads in (0, len(allowed) + 1):
-        with pytest.raises(ValueError, match="threads must be"):
-            choose_cores(threads)
-
-
-ORPHAN = """
-import sys, pathlib, threading
-from mlir_sched.runner import *
-from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.check import *
-square = TensorSpec((64, 64), "f32")
-right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
-runner = Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=1e3)))
-checks = (Check(InputKind.EXACT, 1),)
-runner.measure(right, [], checks)
-print(runner._client.pid, flush=True)
-runner.measure(right, [hang], checks)
-"""
-
-
-def test_process_dies_with_a_killed_parent_even_while_a_program_hangs(
-    tmp_path: Path, compiled: Callable[[str], bytes]
-) -> None:
-    paths = [tmp_path / name for name in ("right", "endless_loop")]
-    for path in paths:
-        path.write_bytes(compiled(path.name))
-    with subprocess.Popen([sys.executable, "-c", ORPHAN, *map(str, paths)], stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        child = psutil.Process(int(parent.stdout.readline()))
-        used = child.cpu_times().user
-        deadline = time.monotonic() + 30
-        while child.cpu_times().user < used + 0.3 and time.monotonic() < deadline:
-            time.sleep(0.02)  # until the endless loop is under way
-        parent.kill()
-    psutil.wait_procs([child], timeout=30)
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
-
-
-@pytest.mark.landing
-def test_memory_stays_bounded_over_many_candidates(runner: Runner, matmul: Compiled) -> None:
-    def resident() -> float:
-        return float(psutil.Process(runner._client.pid).memory_info().rss)
-
-    program, wrong = matmul("right"), matmul("one_wrong_element")
-    for _ in range(3):
-        runner.measure(program, [wrong] * 50, CHECKS)
-    before = resident()
-    for _ in range(10):
-        runner.measure(program, [wrong] * 50, CHECKS)
-    assert resident() - before < 4 << 20
