@@ -6,6 +6,7 @@ implemented"); a device of this machine is timed by calls (``runner/worker/bench
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mlir_sched.compiler.version import compiler_version
@@ -31,6 +32,9 @@ MOST_THREADS_Z = 64
 """Most threads of a workgroup along z, where IREE allows 1024. Source: CUDA C++ Programming Guide."""
 WITHOUT = "--check-only needs no GPU: it compiles and assembles candidates and ranks them by a model of a device"
 """What a user can do on a machine without a GPU."""
+_target = partial(
+    Target, name=NAME, backend="cuda", cores=1, vector_bytes=VECTOR_BYTES, vector_registers=VECTOR_REGISTERS
+)
 
 
 def detect(threads: int, device: str = "") -> Target:
@@ -67,17 +71,12 @@ def describe(resolved: str, device: CudaDevice, flags: tuple[str, ...]) -> Targe
 
     Every limit is the smaller of IREE's limit for generated code and the driver's limit.
     """
-    return Target(
-        name=NAME,
-        backend="cuda",
+    return _target(
         driver=Driver(device.uri, CALLS),
         flags=flags,
         description=f"{resolved} on {device.name}, CUDA {device.driver}",
         compiler=compiler_version(),
         processor=f"{device.name} ({device.architecture})",
-        cores=1,
-        vector_bytes=VECTOR_BYTES,
-        vector_registers=VECTOR_REGISTERS,
         gpu=smaller_limits(gpu_limits(resolved), device.limits),
         gpu_resources=device.resources,
         assembler=device.architecture,
@@ -120,17 +119,12 @@ def absent(device: str) -> Target:
     resolved = resolve(NAME, flags)
     limits = gpu_limits(resolved)
     x, y, z = limits.workgroup_size
-    return Target(
-        name=NAME,
-        backend="cuda",
+    return _target(
         driver=Driver(NAME, CALLS),
         flags=flags,
         description=f"{resolved} on {known.device}",
         compiler=compiler_version(),
         processor=f"{known.device} ({name})",
-        cores=1,
-        vector_bytes=VECTOR_BYTES,
-        vector_registers=VECTOR_REGISTERS,
         gpu=replace(limits, workgroup_size=(x, y, min(z, MOST_THREADS_Z))),
         gpu_resources=known.resources,
         assembler=name,

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mlir_sched.compiler.version import compiler_version
@@ -25,6 +26,9 @@ VECTOR_BYTES = 16
 VECTOR_REGISTERS = 43
 """Registers of a thread in units of VECTOR_BYTES. Three quarters of them hold 128 accumulators: above that number the
 measured kernels spilled or took minutes to compile."""
+_target = partial(
+    Target, name=NAME, backend="vulkan-spirv", cores=1, vector_bytes=VECTOR_BYTES, vector_registers=VECTOR_REGISTERS
+)
 
 
 def detect(threads: int, device: str = "") -> Target:
@@ -68,17 +72,12 @@ def absent(device: str) -> Target:
     known = read_description(Path(device)).iree_target if device.endswith(FILE) else device
     flags = (DEVICE_FLAG, f"{TARGET_FLAG}={known}") if known else (DEVICE_FLAG,)
     resolved = resolve(NAME, flags)
-    return Target(
-        name=NAME,
-        backend="vulkan-spirv",
+    return _target(
         driver=Driver(NAME, EVENTS),
         flags=flags,
         description=resolved,
         compiler=compiler_version(),
         processor=f"a Vulkan device ({known or 'any'})",
-        cores=1,
-        vector_bytes=VECTOR_BYTES,
-        vector_registers=VECTOR_REGISTERS,
         gpu=compiler_limits(resolved),
         machine=(("device", f"{known or 'any'}, not there"),),
     )
@@ -90,17 +89,12 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
     Every limit is the smaller of IREE's limit for generated code and the driver's limit; the subgroup size is the
     driver's.
     """
-    return Target(
-        name=NAME,
-        backend="vulkan-spirv",
+    return _target(
         driver=Driver(f"vulkan://GPU-{device.uuid}", EVENTS),
         flags=flags,
         description=f"{resolved} on {device.name}, {device.driver}",
         compiler=compiler_version(),
         processor=device.name,
-        cores=1,
-        vector_bytes=VECTOR_BYTES,
-        vector_registers=VECTOR_REGISTERS,
         gpu=smaller_limits(compiler_limits(resolved), device.limits),
         machine=(
             *((("cpu", cpu_identity()),) if device.is_cpu else ()),
