@@ -152,7 +152,7 @@ class CompilerPool:
         try:
             if not worker.is_done(self.limits):
                 return None
-            result: CompileResult = worker.receive(self.limits)
+            result: CompileResult = worker.result(self.limits)
         except ChildStalledError as error:
             failure = failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds, FailureOrigin.ENVIRONMENT)
         except ChildTimeoutError as error:

@@ -53,24 +53,15 @@ STARTING = WorkerLimits(timeout_s=120.0)
 """Limits of sending a worker its flags or a job; a worker starts within 0.5 s on a quiet machine."""
 
 
-class Worker:
+class Worker(Child):
     """A child process that runs one job at a time; a context manager."""
 
     def __init__(self, flags: tuple[str, ...]) -> None:
         self.flags = flags
         self._started_s = time.monotonic()
         self._ready = False
-        self._child = Child("the compiler process", "mlir_sched.compiler.worker.main")
+        super().__init__("the compiler process", "mlir_sched.compiler.worker.main")
         self._send(flags)
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._child.pid
-
-    def fileno(self) -> int:
-        """Return the descriptor that becomes readable when there is something to receive."""
-        return self._child.fileno()
 
     def submit(self, job: str, *arguments: Any) -> None:
         """Start a job.
@@ -83,7 +74,7 @@ class Worker:
             ChildTimeoutError, ChildMemoryError: The worker does not take the job; it was killed.
         """
         self._started_s = time.monotonic()
-        self._child.forget_said()
+        self.forget_said()
         self._send((job, arguments))
 
     def is_done(self, limits: WorkerLimits) -> bool:
@@ -94,14 +85,14 @@ class Worker:
             UserError: The compiler does not know one of the flags.
             EnvironmentFailureError: The worker ended before it was ready.
         """
-        if not self._ready and self._child.is_readable():
+        if not self._ready and self.is_readable():
             self._receive_ready(limits)
-        if self._ready and self._child.is_readable():
+        if self._ready and self.is_readable():
             return True
-        self._child.enforce(limits, self._started_s)
+        self.enforce(limits, self._started_s)
         return False
 
-    def receive(self, limits: WorkerLimits) -> Any:
+    def result(self, limits: WorkerLimits) -> Any:
         """Return the result of a job that is done.
 
         Raises:
@@ -110,32 +101,20 @@ class Worker:
             JobError: The job raised something else.
             ChildError: As ``is_done``.
         """
-        succeeded, value = self._child.receive(limits, self._started_s)
+        succeeded, value = self.receive(limits, self._started_s)
         if not succeeded:
             raise value
         return value
 
     def wait(self, limits: WorkerLimits) -> Any:
-        """Wait for the job's result and return it; raises what ``is_done`` and ``receive`` raise."""
+        """Wait for the job's result and return it; raises what ``is_done`` and ``result`` raise."""
         while not self.is_done(limits):
-            self._child.is_readable(POLL_S)
-        return self.receive(limits)
+            self.is_readable(POLL_S)
+        return self.result(limits)
 
     def seconds(self) -> float:
         """Return the seconds since the job was submitted, or since the worker was ready if that was later."""
         return time.monotonic() - self._started_s
-
-    def memory_bytes(self) -> int:
-        """Return the resident bytes of the worker and of a linker that it runs; 0 once the worker is dead."""
-        return self._child.memory_bytes()
-
-    def is_alive(self) -> bool:
-        """Say whether the process runs."""
-        return self._child.is_alive()
-
-    def kill(self) -> None:
-        """End the worker, with what it has started, at once; harmless when it has ended."""
-        self._child.kill()
 
     def __enter__(self) -> Worker:
         return self
@@ -145,12 +124,12 @@ class Worker:
 
     def _send(self, message: Any) -> None:
         with suppress(ChildCrashError):  # a worker's death is found when its answer is due
-            self._child.send(message, STARTING)
+            self.send(message, STARTING)
 
     def _receive_ready(self, limits: WorkerLimits) -> None:
         """Take the worker's first message: None, or why it cannot work."""
         try:
-            error = self._child.receive(limits, self._started_s)
+            error = self.receive(limits, self._started_s)
         except ChildCrashError as crash:
             raise self._startup_error(crash) from None
         if error is not None:
@@ -160,8 +139,8 @@ class Worker:
 
     def _startup_error(self, crash: ChildCrashError) -> MlirSchedError:
         """Return the error of a worker that ended before it was ready: LLVM ends a process on a wrong flag."""
-        text = self._child.said().replace("mlir-sched: ", "")
-        if self._child.exit_code() == 1 and "command line" in text:
+        text = self.said().replace("mlir-sched: ", "")
+        if self.exit_code() == 1 and "command line" in text:
             return UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}")
         return EnvironmentFailureError(f"the compiler process did not start: {crash}")
 
