@@ -146,12 +146,10 @@ class _Case:
             return Finding(self.plan.name, "")
         with temporary_folder() as scratch:
             reduced, ops = self._reduced(kind, Path(scratch))
-            sites = self._sites(kind, reduced)
-            plan = sites.plan if sites else self.plan
+            plan, sites = self._sites(kind, reduced)
             folder.mkdir(parents=True)
             copyfile(reduced, folder / MODEL)
-        names = tuple(site.name for site in sites.changed) if sites else ()
-        return Finding(self.plan.name, why, names, ops, self._commands(folder, plan))
+        return Finding(self.plan.name, why, tuple(site.name for site in sites), ops, self._commands(folder, plan))
 
     def fault(self, path: Path, plan: Plan) -> tuple[str, str]:
         """Return what is wrong with a program by a plan, as a kind and in words; empty where nothing is.
@@ -215,10 +213,10 @@ class _Case:
         path.write_text(text)
         return path
 
-    def _sites(self, kind: str, path: Path) -> _Fewest | None:
-        """Return the fewest sites of a program that show a fault of a kind; None where the plan has no sites."""
+    def _sites(self, kind: str, path: Path) -> tuple[Plan, tuple[KeptSite, ...]]:
+        """Return the fewest sites of a program that show a fault of a kind, and a plan that changes these alone."""
         if not any(isinstance(change, SiteRewrite) for change in self.plan.changes):
-            return None
+            return self.plan, ()
         placed = last_first(placed_sites(path, self.target, self.plan))
         every = tuple(KeptSite(site.rewrite, site.label) for site in placed)
 
@@ -232,7 +230,7 @@ class _Case:
         faulty = tuple(site for site in every if site not in good)
         if faulty != every and works(faulty):
             faulty = every
-        return _Fewest(changing(faulty), faulty)
+        return changing(faulty), faulty
 
     def _commands(self, folder: Path, plan: Plan) -> tuple[str, ...]:
         """Write what a reduced program needs beside itself, and return the commands that show its fault.
@@ -258,14 +256,6 @@ class _Case:
         compiled = ["iree-compile", *flags, str(path), "-o", str(folder / COMPILED)]
         called += [f"--expected_output=@{file}" for file in expected]
         return shlex.join(compiled), shlex.join(["iree-run-module", f"--module={folder / COMPILED}", *called])
-
-
-@dataclass(frozen=True)
-class _Fewest:
-    """A plan that changes few sites, and these."""
-
-    plan: Plan
-    changed: tuple[KeptSite, ...]
 
 
 def _run(folder: Path, vmfb: bytes, arguments: Sequence[str]) -> None:
