@@ -35,10 +35,10 @@ def choose_cores(threads: int) -> tuple[int, ...]:
     return tuple(sorted(physical_cores_first(order)[:threads]))
 
 
-def other_cores(used: Sequence[int], sysfs: Path = _CPU_SYSFS) -> tuple[int, ...]:
+def other_cores(used: Sequence[int]) -> tuple[int, ...]:
     """Return the cores this process may use that share no physical core with those that are used."""
-    taken = {_siblings(core, sysfs) for core in used}
-    return tuple(core for core in sorted(os.sched_getaffinity(0)) if _siblings(core, sysfs) not in taken)
+    taken = {_siblings(core) for core in used}
+    return tuple(core for core in sorted(os.sched_getaffinity(0)) if _siblings(core) not in taken)
 
 
 def physical_cores_first(order: Sequence[int], sysfs: Path = _CPU_SYSFS) -> list[int]:
@@ -52,7 +52,7 @@ def physical_cores_first(order: Sequence[int], sysfs: Path = _CPU_SYSFS) -> list
     return sorted(order, key=ranks.__getitem__)
 
 
-def _siblings(core: int, sysfs: Path) -> str:
+def _siblings(core: int, sysfs: Path = _CPU_SYSFS) -> str:
     """Return the logical cores of a core's physical core as Linux lists them; the core itself where that is unknown."""
     try:
         return (sysfs / f"cpu{core}" / "topology" / "thread_siblings_list").read_text().strip()

@@ -87,14 +87,17 @@ class Race:
         self._baseline_call_s = baseline_call_s
         self._rng = np.random.default_rng([options.seed, seed])
 
-    def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
-        """Give each contender its pairs, or a failure if it hangs or crashes; rank near-ties too with ``decide``."""
+    def run(self, contenders: Sequence[Contender]) -> None:
+        """Give each contender its pairs, or a failure if it hangs or crashes.
+
+        The time budget that clear losers left is spent on ranking the near-ties for the best.
+        """
         self._round(contenders, self._first_pairs)
         pool_s = self._racing.budget_s * len(contenders)
         limit_s = self._racing.budget_s
         while active := self._active(contenders, limit_s):
             self._round(active, self._pairs_of_round)
-        while decide and not self._racing.fixed and sum(c.spent_s for c in contenders) < pool_s:
+        while not self._racing.fixed and sum(c.spent_s for c in contenders) < pool_s:
             ties = self._near_ties(contenders)
             if len(ties) < 2:
                 return

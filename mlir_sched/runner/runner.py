@@ -127,7 +127,6 @@ class Runner:
         candidates: Sequence[Program],
         checks: Checks,
         *,
-        decide: bool = True,
         silent: bool = False,
     ) -> tuple[Timing, tuple[RunResult, ...]]:
         """Check every candidate against the baseline's results, then time the right ones against its times.
@@ -136,7 +135,6 @@ class Runner:
             candidates: Programs that take and make the same tensors as the baseline.
             checks: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot
                 win, may be timed without its remaining checks (:class:`CheckOptions`).
-            decide: Whether to spend the time budget that clear losers left on ranking the near-ties for the best.
             silent: Whether the baseline's results are known to tell nothing. Candidates that pass all checks are not
                 checked then.
 
@@ -151,13 +149,13 @@ class Runner:
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: self._contender(i + 1, candidates[i]) for i in right}
         race = self._race(self.options)
-        race.run(list(contenders.values()), decide=decide)
+        race.run(list(contenders.values()))
         for contender in contenders.values():
             contender.failure = contender.failure or self._check_once_more(contender)
         call_s = self._prepared.call_s
         own = Contender(protocol.BASELINE, baseline, call_s, once=call_s >= LONG_CALL_S)
         if not any(contender.pairs for contender in contenders.values()):
-            self._race(self.options.baseline_only).run([own], decide=False)
+            self._race(self.options.baseline_only).run([own])
             if own.failure is not None:
                 raise BaselineError(f"the baseline fails while it is timed: {own.failure.message}")
         self._release(len(candidates))

@@ -42,11 +42,11 @@ class Interval:
 
 
 @lru_cache(maxsize=4096)
-def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
+def median_ranks(count: int) -> tuple[int, float]:
     """Return the rank ``r`` (from 0) whose interval ``[r, count - 1 - r]`` covers the median, and its coverage.
 
-    The largest such ``r`` is taken. When even the whole range covers the median with less than ``confidence``,
-    the rank is 0 and the coverage that of the range, ``1 - 2^(1 - count)``.
+    The largest such ``r`` is taken. When even the whole range covers the median with less than :data:`CONFIDENCE`, the
+    rank is 0 and the coverage that of the range, ``1 - 2^(1 - count)``.
 
     Raises:
         ValueError: ``count`` is below 1.
@@ -60,19 +60,19 @@ def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, float
     coverage = 1 - 2 * below / whole
     while 2 * (rank + 1) < count:
         below += math.comb(count, rank + 1)
-        if 1 - 2 * below / whole < confidence:
+        if 1 - 2 * below / whole < CONFIDENCE:
             break
         rank, coverage = rank + 1, 1 - 2 * below / whole
     return rank, coverage
 
 
-def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def median_interval(values: Sequence[float]) -> Interval:
     """Return the median of ``values`` and its distribution-free confidence interval.
 
     Raises:
         ValueError: There are no values.
     """
-    rank, coverage = median_ranks(len(values), confidence)
+    rank, coverage = median_ranks(len(values))
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     return Interval(
         median=float(np.median(ordered)),
@@ -83,7 +83,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     )
 
 
-def ratio_interval(baseline_s: Sequence[float], own_s: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def ratio_interval(baseline_s: Sequence[float], own_s: Sequence[float]) -> Interval:
     """Return the median of ``baseline_s[i] / own_s[i]`` over paired samples; above 1 is faster than the baseline.
 
     A pair is measured back to back, so a slowdown of both samples (frequency, a neighbour) cancels in its ratio.
@@ -91,7 +91,6 @@ def ratio_interval(baseline_s: Sequence[float], own_s: Sequence[float], confiden
     Args:
         baseline_s: Seconds per call of the baseline, one per pair, > 0.
         own_s: Seconds per call of the candidate in the same pairs, > 0.
-        confidence: Coverage asked of the interval, in (0, 1).
 
     Raises:
         ValueError: There are no pairs, or the lengths differ.
@@ -99,18 +98,17 @@ def ratio_interval(baseline_s: Sequence[float], own_s: Sequence[float], confiden
     if len(baseline_s) != len(own_s):
         raise ValueError(f"paired samples must be equally many, got {len(baseline_s)} and {len(own_s)}")
     ratios = np.asarray(baseline_s, dtype=np.float64) / np.asarray(own_s, dtype=np.float64)
-    return median_interval(ratios.tolist(), confidence)
+    return median_interval(ratios.tolist())
 
 
-def is_decided(first: Interval, second: Interval, confidence: float = CONFIDENCE) -> bool:
+def is_decided(first: Interval, second: Interval) -> bool:
     """Say whether two medians are ranked: both intervals reach the confidence and they do not overlap.
 
     Disjoint intervals are a stricter test than one on the difference of the medians, so ties are not called
-    rankings at a higher rate than ``1 - confidence``.
+    rankings at a higher rate than ``1 - CONFIDENCE``.
 
     Source: Schenker & Gentleman, "On Judging the Significance of Differences by Examining the Overlap Between
     Confidence Intervals", The American Statistician 55 (2001).
     """
-    if min(first.coverage, second.coverage) < confidence:
-        return False
-    return first.high < second.low or second.high < first.low
+    reached = min(first.coverage, second.coverage) >= CONFIDENCE
+    return reached and (first.high < second.low or second.high < first.low)

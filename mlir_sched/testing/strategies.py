@@ -22,13 +22,11 @@ SEEDS = range(5)
 SPACE = SyntheticMatmulSpace(64, 48, 32)
 
 
-def run_search(
-    strategy: SearchStrategy, space: SyntheticMatmulSpace, rounds: int, count: int = 16
-) -> list[Observation]:
-    """Run a search for some rounds and return its observations, in order."""
+def run_search(strategy: SearchStrategy, space: SyntheticMatmulSpace, rounds: int) -> list[Observation]:
+    """Run a search for some rounds of 16 candidates and return its observations, in order."""
     observed: list[Observation] = []
     for _ in range(rounds):
-        results = [Observation(trace, space.seconds(trace)) for trace in strategy.suggest(count)]
+        results = [Observation(trace, space.seconds(trace)) for trace in strategy.suggest(16)]
         strategy.observe(results)
         observed += results
     return observed

@@ -172,11 +172,11 @@ def _described(ops: list[LinalgOp], bound: int, parts: int, whole: bool) -> Exac
     )
 
 
-def checks_to_cover(dispatch: Dispatch, exact: ExactInputs, most: int = 8) -> int:
+def checks_to_cover(dispatch: Dispatch, exact: ExactInputs) -> int:
     """Return how many parts have to be used, each in a check of its own, so that every index of every sum counts.
 
-    The parts used hold 16 elements or more per index of a sum, on average, unless ``most`` limits their number: an
-    index without any element is then practically impossible.
+    The parts used hold 16 elements or more per index of a sum, on average, but no more than 8 are used: an index
+    without any element is then practically impossible.
     """
     rows = min(
         (
@@ -186,7 +186,7 @@ def checks_to_cover(dispatch: Dispatch, exact: ExactInputs, most: int = 8) -> in
         ),
         default=math.inf,
     )
-    return max(1, min(exact.parts, most, math.ceil(16 * exact.parts / max(1.0, rows))))
+    return max(1, min(exact.parts, 8, math.ceil(16 * exact.parts / max(1.0, rows))))
 
 
 def _sums_products(op: LinalgOp) -> bool:
