@@ -27,35 +27,6 @@ MISTAKES = (TypeError, AttributeError, NameError, LookupError, AssertionError, A
 """Exceptions that no program causes: IREE raises RuntimeError and ValueError, and full memory raises MemoryError."""
 TRACEBACK_CHARACTERS = 2000
 
-
-class Server:
-    """Answers requests with the results of the device's bench."""
-
-    def __init__(self, start: protocol.Start, on_call: Callable[[float], None]) -> None:
-        self._bench = BENCHES[type(start.setup)](start.setup, Path(start.folder))
-        self._bench.on_call = on_call
-
-    def answer(self, request: Any) -> Any:
-        """Return the reply to one request."""
-        match request:
-            case protocol.Prepare():
-                return self._bench.prepare(request)
-            case protocol.Load():
-                return self._bench.load(request.handle, request.program)
-            case protocol.Drop():
-                return self._bench.drop(request.handle)
-            case protocol.Verify():
-                verify = self._bench.verify_races if request.races else self._bench.verify
-                return verify(request.handle, request.check)
-            case protocol.Warm():
-                return self._bench.rough_s(request.handle, request.sample_s)
-            case protocol.SamplePairs():
-                return self._bench.pairs(request)
-            case protocol.MeasureNoise():
-                return self._bench.noise(request.seconds)
-        raise TypeError(f"unknown request {type(request).__name__}")
-
-
 BENCHES: Mapping[type[protocol.Setup], Callable[[Any, Path], Bench]] = {
     protocol.WallSetup: lambda setup, _: LocalBench(setup),
     protocol.EventsSetup: DeviceBench,
@@ -70,17 +41,39 @@ def main() -> None:
     start: protocol.Start = read_frame(connection)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(connection, requests, start.folder), daemon=True).start()
-    server = Server(start, lambda seconds: write_frame(connection, protocol.Called(seconds)))
+    bench = BENCHES[type(start.setup)](start.setup, Path(start.folder))
+    bench.on_call = lambda seconds: write_frame(connection, protocol.Called(seconds))
     write_frame(connection, None)
     while True:
         request = requests.get()
         try:
-            reply = server.answer(request)
+            reply = _answer(bench, request)
         except protocol.RequestFailed as failed:
             reply = protocol.Raised(failed.failure)
         except Exception as exception:
             reply = protocol.Raised(_failure(exception))
         write_frame(connection, reply)
+
+
+def _answer(bench: Bench, request: Any) -> Any:
+    """Return the reply to one request."""
+    match request:
+        case protocol.Prepare():
+            return bench.prepare(request)
+        case protocol.Load():
+            return bench.load(request.handle, request.program)
+        case protocol.Drop():
+            return bench.drop(request.handle)
+        case protocol.Verify():
+            verify = bench.verify_races if request.races else bench.verify
+            return verify(request.handle, request.check)
+        case protocol.Warm():
+            return bench.rough_s(request.handle, request.sample_s)
+        case protocol.SamplePairs():
+            return bench.pairs(request)
+        case protocol.MeasureNoise():
+            return bench.noise(request.seconds)
+    raise TypeError(f"unknown request {type(request).__name__}")
 
 
 def _failure(exception: Exception) -> Failure:
