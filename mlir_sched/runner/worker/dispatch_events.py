@@ -18,6 +18,7 @@ from mlir_sched.processes.executable import describe_exit, last_words
 from mlir_sched.processes.limits import ChildMemoryError
 from mlir_sched.runner.benchmark_module import ProgramFiles
 from mlir_sched.runner.protocol import LONG_CALL_S, EventsSetup, RequestFailed
+from mlir_sched.runner.worker.paired_sampling import PairClock
 from mlir_sched.runner.worker.spinning_threads import run_without_spinning
 from mlir_sched.targets.clock import EVENTS
 
@@ -43,7 +44,7 @@ ROUGH_CALLS = 16
 """Counted calls that tell the rough time of a program."""
 
 
-class DispatchClock:
+class DispatchClock(PairClock[ProgramFiles]):
     """The clock of a device; each sample is measured in processes of its own.
 
     Args:
@@ -58,9 +59,6 @@ class DispatchClock:
     def forget(self, module: Path) -> None:
         """Forget the times of a module: its file will hold another module."""
         self._runs.pop(module, None)
-
-    def settle(self) -> None:
-        """Do nothing: only the samples themselves tell whether a device is quiet."""
 
     def sample(self, program: ProgramFiles, calls: int) -> tuple[float, bool]:
         """Return device seconds per call in the fastest of a few processes, and whether it is near the program's best.
@@ -92,10 +90,6 @@ class DispatchClock:
         seconds = seconds_per_call(durations_of(listing, recorded))
         self._runs.setdefault(program.module, []).append(seconds)
         return seconds
-
-    def was_quiet(self) -> bool:
-        """Return True: only the samples themselves tell whether a device is quiet."""
-        return True
 
     def _recording(self, program: ProgramFiles, calls: int) -> list[str]:
         return [

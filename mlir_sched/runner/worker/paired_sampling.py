@@ -1,14 +1,14 @@
 """Pairs of samples of baseline and candidate, in random order, and whether the machine was quiet during each pair."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from mlir_sched.runner.protocol import Pair, SamplePairs
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 SERVED_S = 8e-3
 """Seconds that a sample of the baseline takes per pair that it serves: a long sample serves several. Further pairs
@@ -16,17 +16,22 @@ sample only the program, which may in all take as long as the baseline's did: th
 close in time as in a pair of equally slow programs."""
 
 
-class PairClock(Protocol[T_contra]):
-    """How one kind of device is timed; the type parameter is what the clock needs to run a program."""
+class PairClock(ABC, Generic[T]):
+    """How one kind of device is timed; the type parameter is what the clock needs to run a program.
 
-    def settle(self) -> None:
+    Where only the samples themselves tell whether a device is quiet, there is nothing to wait for.
+    """
+
+    def settle(self) -> None:  # noqa: B027 - for clocks that can wait
         """Wait for a good moment to take a pair, but not for long."""
 
-    def sample(self, program: T_contra, calls: int) -> tuple[float, bool]:
+    @abstractmethod
+    def sample(self, program: T, calls: int) -> tuple[float, bool]:
         """Return the seconds per call over ``calls`` calls, and whether the program had the device for itself."""
 
     def was_quiet(self) -> bool:
         """Say whether the machine was quiet during the pair just taken."""
+        return True
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.calibration import Calibration
+from mlir_sched.runner.worker.paired_sampling import PairClock
 
 MAX_WALL_OVER_CPU = 1.03
 """A sample with more wall time per CPU time was interrupted by other work."""
@@ -40,7 +41,7 @@ class Callee:
     most_calls: int = 0
 
 
-class WallClock:
+class WallClock(PairClock[Callee]):
     """The clock of the CPU's cores.
 
     Args:

@@ -5,19 +5,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from mlir_sched.runner.protocol import SamplePairs
-from mlir_sched.runner.worker.paired_sampling import PairSampler
+from mlir_sched.runner.worker.paired_sampling import PairClock, PairSampler
 from mlir_sched.runner.worker.wall_clock import call_seconds
 
 
 @dataclass
-class FakeClock:
+class FakeClock(PairClock[float]):
     """Programs are their seconds per call; ``quiet`` says of every pair in turn whether it was, the last one stays."""
 
     quiet: list[bool] = field(default_factory=lambda: [True])
     sampled: list[float] = field(default_factory=list)
-
-    def settle(self) -> None:
-        pass
 
     def sample(self, program: float, calls: int) -> tuple[float, bool]:
         self.sampled.append(program)

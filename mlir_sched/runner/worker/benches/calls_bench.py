@@ -11,6 +11,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.benches.chained_bench import ChainedBench
 from mlir_sched.runner.worker.device import Device, RemoteDevice
+from mlir_sched.runner.worker.paired_sampling import PairClock
 from mlir_sched.runner.worker.wall_clock import warm_call_s
 from mlir_sched.targets.clock import CALLS
 
@@ -39,7 +40,7 @@ class DeviceCalls:
     best_s: float = math.inf
 
 
-class DeviceCallClock:
+class DeviceCallClock(PairClock[DeviceCalls]):
     """The host's clock around calls on a device whose own times IREE does not record.
 
     A call on a device also takes its submission and the waiting for its end, which may take longer than a dispatch. A
@@ -48,9 +49,6 @@ class DeviceCallClock:
     resolution of this clock: the device does not begin a dispatch before the host has submitted it, so that a dispatch
     shorter than a launch looks as long as a launch.
     """
-
-    def settle(self) -> None:
-        """Do nothing: only the samples themselves tell whether a device is quiet."""
 
     def sample(self, program: DeviceCalls, calls: int) -> tuple[float, bool]:
         """Return seconds per call, and whether they are near the program's best.
@@ -61,10 +59,6 @@ class DeviceCallClock:
         seconds = self.seconds(program, calls)
         program.best_s = min(program.best_s, seconds)
         return seconds, seconds <= DISTURBED * program.best_s
-
-    def was_quiet(self) -> bool:
-        """Return True: only the samples themselves tell whether a device is quiet."""
-        return True
 
     def seconds(self, program: DeviceCalls, calls: int) -> float:
         """Return seconds per call: of the program, or of one dispatch of its chain.
