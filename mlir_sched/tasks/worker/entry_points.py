@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -55,7 +54,7 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
             integers = [Integers(a, _integer_bits(spec), spec.elements == 1) for a, spec in pairs]
             limits, notes = ranges.of(function, integers)
             said = tuple(f"@{name}: {note}" for note in notes)
-            entries.append(EntryPoint(name, inputs, outputs, limits, said, uses[name].reads, uses[name].writes))
+            entries.append(EntryPoint(name, inputs, outputs, limits, said, *uses[name]))
     return tuple(entries)
 
 
@@ -201,32 +200,19 @@ def _declared_tensors(function: Any) -> dict[tuple[str, int], Any]:
     }
 
 
-@dataclass(frozen=True)
-class StateUse:
-    """The globals of a program's state that a function uses, the functions that it calls included.
+def state_uses(module: Any) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return which globals of the state every public function, by name, reads and changes, each sorted.
 
-    Attributes:
-        reads: Names of those that it reads, sorted.
-        writes: Names of those that it changes, sorted.
-    """
-
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-
-
-def state_uses(module: Any) -> Mapping[str, StateUse]:
-    """Return what every public function does with the state, by name.
-
-    A global whose address is taken may be read and changed.
+    Those of the functions that it calls count, too. A global whose address is taken may be read and changed.
     """
     functions, state = functions_of(module), changed_globals(module)
     public = [name for name in functions if is_public(functions[name])]
     return {name: _use([each for each in _touched(name, functions) if each[1] in state]) for name in public}
 
 
-def _use(touched: Sequence[tuple[str, str]]) -> StateUse:
+def _use(touched: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     reads, writes = ({symbol for kind, symbol in touched if kind != other} for other in (_STORE, _LOAD))
-    return StateUse(tuple(sorted(reads)), tuple(sorted(writes)))
+    return tuple(sorted(reads)), tuple(sorted(writes))
 
 
 def _touched(name: str, functions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -79,10 +79,10 @@ class IntegerRanges:
         frames = reader.frames(function, [(each.value, each.bits or INDEX_BITS) for each in arguments])
         places = [place for frame in frames for place in self._places(frame, reader)]
         usual = {position: _usual(each.bits or INDEX_BITS) for position, each in enumerate(arguments)}
-        solution = solve([place.limit for place in places], usual)
-        found: dict[int, Range] = {**solution.box}
+        kept, broken = solve([place.limit for place in places], usual)
+        found: dict[int, Range] = {**kept}
         notes = []
-        for place in (place for place in places if place.limit in solution.broken):
+        for place in (place for place in places if place.limit in broken):
             start = int(place.access.what == HOW_OFTEN)
             for position in sorted(_behind(place, reader) | _counts_behind(place, reader, arguments)):
                 if arguments[position].bits is not None:

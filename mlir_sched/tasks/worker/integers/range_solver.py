@@ -43,21 +43,8 @@ class Limit:
         return is_empty(intersection(Intervals(box).of(self.index), self.allowed))
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Ranges of arguments.
-
-    Attributes:
-        box: The range of every argument that has limits which can be kept.
-        broken: The limits that are broken whatever the arguments are, as far as the intervals tell.
-    """
-
-    box: Box
-    broken: tuple[Limit, ...]
-
-
-def solve(limits: Sequence[Limit], usual: Box) -> Solution:
-    """Return ranges within which all limits hold that can be kept.
+def solve(limits: Sequence[Limit], usual: Box) -> tuple[Box, tuple[Limit, ...]]:
+    """Return ranges within which all limits hold that can be kept, and the limits that cannot, by the intervals.
 
     Args:
         usual: For every argument the range that it has without limits: also where an end is not limited.
@@ -69,10 +56,8 @@ def solve(limits: Sequence[Limit], usual: Box) -> Solution:
     box: dict[int, Interval] = {}
     for group in _groups(kept):
         box |= _grown(group, {p: v for p, v in point.items() if any(_concerns(limit, p) for limit in group)}, free)
-    return Solution(
-        {p: _not_wider(found, free[p], usual[p], point[p]) for p, found in box.items()},
-        tuple(limit for limit in binding if limit not in kept),
-    )
+    ranges = {p: _not_wider(found, free[p], usual[p], point[p]) for p, found in box.items()}
+    return ranges, tuple(limit for limit in binding if limit not in kept)
 
 
 def _box_at(point: Mapping[int, int]) -> dict[int, Interval]:
