@@ -79,7 +79,7 @@ def compile_scripts(
 def measure_compiled(
     task: Task, compiled: Sequence[CompileResult], chosen: Sequence[int], runner: Runner
 ) -> tuple[Timing, list[RunResult]]:
-    """Measure those scripts of :func:`compile_scripts` with the ``chosen`` indices against the untuned code, in a session.
+    """Measure the ``chosen`` scripts of :func:`compile_scripts`, by index, against the untuned code, in a session.
 
     Raises:
         BaselineError: The untuned code cannot be compiled or run.

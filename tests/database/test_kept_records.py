@@ -243,5 +243,6 @@ def test_a_candidate_is_found_without_a_look_at_the_other_records(store: RecordS
     assert len(questions) > 1
     with store._database.engine.connect() as connection:
         for text, values in questions:
-            (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values).scalars("detail")  # type: ignore[arg-type]
+            explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)  # type: ignore[arg-type]
+            (plan,) = explained.scalars("detail")
             assert "candidate_key=?" in plan

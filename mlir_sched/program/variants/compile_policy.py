@@ -28,7 +28,7 @@ class CompilePolicy:
         """Say whether a variant other than the default is to be compiled."""
         return True
 
-    def should_compile_beside(self, name: str, *, extended: bool) -> bool:  # noqa: ARG002 - a run by time asks the clock
+    def should_compile_beside(self, name: str, *, extended: bool) -> bool:  # noqa: ARG002 - as above
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
 
         Args:
