@@ -11,7 +11,7 @@ from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.search import TaskProgress
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.program_search import ProgramSearch
-from mlir_sched.tuning.progress import Phase, ProgramState
+from mlir_sched.tuning.progress import Phase, SearchState
 from mlir_sched.tuning.task_search import TaskSearch
 
 FEWEST = 16
@@ -71,7 +71,7 @@ class Quiet:
 
     on_internal_error: Callable[[str], None]
 
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+    def on_phase(self, phase: Phase, state: SearchState, dispatch: str = "") -> None:
         """Tell nothing."""
 
 

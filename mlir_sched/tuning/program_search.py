@@ -27,7 +27,7 @@ from mlir_sched.tuned_folder.result import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Allowance, SearchProgress
 from mlir_sched.tuning.exchange import MOST_EXCHANGED, FoundTrace, fitting, found_traces, offer_traces
 from mlir_sched.tuning.journal import RoundLog
-from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents
+from mlir_sched.tuning.progress import Phase, SearchEvents, SearchState
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import Round, TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -221,7 +221,7 @@ class ProgramSearch:
         """Return the expected times of the program over the time of the run, of rounds in earlier processes, too."""
         return ProgramCurve(self.name, tuple(self.estimates.values()))
 
-    def state(self) -> ProgramState:
+    def state(self) -> SearchState:
         """Return how far the search is."""
         failures: Counter[str] = Counter()
         for search in self.searches:
@@ -229,7 +229,7 @@ class ProgramSearch:
         begun = (search for search in self.searches if search.tried or search.history.best_ratio() > 1.0)
         best = {search.task.name: search.history.best_ratio() for search in begun}
         name = self.predecessor.name if self.predecessor else self.name
-        return ProgramState(name, self.tried, best, dict(failures))
+        return SearchState(name, self.tried, best, dict(failures))
 
     @property
     def _log(self) -> RoundLog:

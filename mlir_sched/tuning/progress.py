@@ -55,7 +55,7 @@ class PhaseClock:
 
 
 @dataclass(frozen=True)
-class ProgramState:
+class SearchState:
     """What a search tells of one program so far.
 
     Attributes:
@@ -75,7 +75,7 @@ class ProgramState:
 class SearchEvents(Protocol):
     """The listener that is told what happens in a search; an exception that it raises ends the search."""
 
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+    def on_phase(self, phase: Phase, state: SearchState, dispatch: str = "") -> None:
         """Hear in which phase the run is now, how far a search is, and which dispatch it works on; called often."""
 
     def on_internal_error(self, text: str) -> None:
@@ -146,7 +146,7 @@ class Monitor:
     stages: Mapping[Phase, str] = field(default_factory=lambda: STAGES)
     _tried: dict[str, int] = field(default_factory=dict)
 
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+    def on_phase(self, phase: Phase, state: SearchState, dispatch: str = "") -> None:
         """Call ``progress`` with the state of a program and the number of candidates tried on all programs."""
         self.phases.enter(phase)
         stage = f"{self.stages[phase]} {dispatch}".rstrip()

@@ -31,7 +31,7 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuning.callbacks import Interruption
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
-from mlir_sched.tuning.progress import Phase, ProgramState
+from mlir_sched.tuning.progress import Phase, SearchState
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
@@ -79,7 +79,7 @@ class Heard:
     def __init__(self) -> None:
         self.internal_errors: list[str] = []
 
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+    def on_phase(self, phase: Phase, state: SearchState, dispatch: str = "") -> None:
         del phase, state, dispatch
 
     def on_internal_error(self, text: str) -> None:

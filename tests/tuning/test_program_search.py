@@ -24,7 +24,7 @@ from mlir_sched.tuning.exchange import found_traces
 from mlir_sched.tuning.journal import RoundLog, generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
-from mlir_sched.tuning.progress import Phase, ProgramState
+from mlir_sched.tuning.progress import Phase, SearchState
 from mlir_sched.tuning.task_search import demand_of
 from mlir_sched.tuning.tuning_run import RunClock
 from mlir_sched.tuning.variant_choice import (
@@ -188,7 +188,7 @@ class Shown(Heard):
         super().__init__()
         self.best: list[tuple[Phase, dict[str, float]]] = []
 
-    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+    def on_phase(self, phase: Phase, state: SearchState, dispatch: str = "") -> None:
         del dispatch
         self.best.append((phase, dict(state.best)))
 
