@@ -189,17 +189,21 @@ def record_row(record: Record) -> dict[str, Any]:
     if timing is not None:
         timing.check()
     numbers = {name: int(getattr(record, name)) for name in _NUMBERS}
-    return {name: getattr(record, name) for name in _TEXTS} | numbers | {
-        "origin": record.origin.value,
-        "verdict": record.outcome.verdict.value,
-        "median_s": float(timing.median_s) if timing else None,
-        "ratio": float(timing.ratio) if timing else None,
-        "failure": failure.kind.value if failure else None,
-        "failure_message": _storable(failure.message) if failure else None,
-        "timing": dump_json(timing.to_json()) if timing else None,
-        "binary_hash": record.outcome.binary_hash,
-        "trace": dump_json(record.trace.to_json()) if record.trace else None,
-    }
+    return (
+        {name: getattr(record, name) for name in _TEXTS}
+        | numbers
+        | {
+            "origin": record.origin.value,
+            "verdict": record.outcome.verdict.value,
+            "median_s": float(timing.median_s) if timing else None,
+            "ratio": float(timing.ratio) if timing else None,
+            "failure": failure.kind.value if failure else None,
+            "failure_message": _storable(failure.message) if failure else None,
+            "timing": dump_json(timing.to_json()) if timing else None,
+            "binary_hash": record.outcome.binary_hash,
+            "trace": dump_json(record.trace.to_json()) if record.trace else None,
+        }
+    )
 
 
 def row_record(row: RowMapping) -> Record:

@@ -12,8 +12,8 @@ from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.program.repair import repair_notes
 from mlir_sched.program.checking.user_values import untuned_wrong_notes
+from mlir_sched.program.repair import repair_notes
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.variants.tunability import tunable_share

@@ -11,10 +11,10 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
 from mlir_sched.program.checking.stateful_programs import require_resettable
 from mlir_sched.program.checking.usable_functions import ADVICE, with_usable_functions
 from mlir_sched.program.checking.user_values import against_reference, with_values
+from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError

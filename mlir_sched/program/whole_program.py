@@ -7,8 +7,8 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing, of_all
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.checking.inside import FunctionInside, hidden_types, verified_inside
-from mlir_sched.program.profile import ProgramProfile, merged, profile_program
 from mlir_sched.program.checking.stateful_programs import in_two_orders, state_of
+from mlir_sched.program.profile import ProgramProfile, merged, profile_program
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
 from mlir_sched.runner.checks.check import Check, Checks, InputKind
 from mlir_sched.runner.checks.numeric_checks import checks_for_model

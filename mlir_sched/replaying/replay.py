@@ -20,10 +20,10 @@ from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.plan import Plan
-from mlir_sched.program.repair import ProgramRepair, repaired_texts
 from mlir_sched.program.checking.usable_functions import with_usable_functions
 from mlir_sched.program.checking.user_values import against_reference, untuned_wrong_notes, with_values
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.repair import ProgramRepair, repaired_texts
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants.rewritten import program_repair
 from mlir_sched.program.whole_program import CompiledModel

@@ -111,8 +111,7 @@ class TaskSearch:
         return Round(None if best == before else best, (*errors, *_internal_errors(records)))
 
     def extend_round(self, trace: Trace) -> Generator[CandidateWork, None, Round]:
-        """Try the trace of another task as a part of the last round, which must exist.
-        """
+        """Try the trace of another task as a part of the last round, which must exist."""
         records = yield from self._evaluated([trace])
         self.exhausted = self.exhausted or bool(self.stopped)
         if records:

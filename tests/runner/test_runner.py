@@ -370,5 +370,3 @@ def test_other_work_may_use_cores_that_do_not_disturb(runner: Runner, monkeypatc
     monkeypatch.setattr("mlir_sched.runner.runner.other_cores", lambda _: (min(os.sched_getaffinity(0)),))
     assert runner.spare_cores()
     assert not runner.spare_cores(), "they may be hardware threads of one core"
-
-

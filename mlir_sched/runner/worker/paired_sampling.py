@@ -22,7 +22,7 @@ class PairClock(ABC, Generic[T]):
     Where only the samples themselves tell whether a device is quiet, there is nothing to wait for.
     """
 
-    def settle(self) -> None:  # noqa: B027 - for clocks that can wait
+    def settle(self) -> None:
         """Wait for a good moment to take a pair, but not for long."""
 
     @abstractmethod
