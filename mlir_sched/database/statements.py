@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, RowMapping, Select, Table, delete, insert, select
+from sqlalchemy import Connection, Engine, Executable, RowMapping, Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database.engine import Patience, transaction
@@ -37,17 +37,17 @@ class Statements:
         """Return a transaction that writes."""
         return transaction(self.engine, write=True, patience=self.patience)
 
-    def rows(self, query: Select[Any]) -> Sequence[RowMapping]:
+    def rows(self, query: Executable) -> Sequence[RowMapping]:
         """Return the rows that a query finds."""
         with self.reading() as connection:
             return connection.execute(query).mappings().all()
 
-    def values(self, query: Select[Any]) -> tuple[Any, ...]:
+    def values(self, query: Executable) -> tuple[Any, ...]:
         """Return the first column of the rows that a query finds."""
         with self.reading() as connection:
             return tuple(connection.scalars(query))
 
-    def value(self, query: Select[Any]) -> Any:
+    def value(self, query: Executable) -> Any:
         """Return the first column of the first row that a query finds; None without a row."""
         with self.reading() as connection:
             return connection.scalar(query)

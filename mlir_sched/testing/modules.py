@@ -149,7 +149,7 @@ def _cases(tests: type[ModuleTests]) -> tuple[SketchCase, ...]:
 
 @cache
 def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Task, ...]:
-    """Return the tasks of a model that have a dispatch; a model that several modules are tested on is extracted once."""
+    """Return the tasks of a model that have a dispatch; a model that several modules share is extracted once."""
     with temporary_folder() as folder:
         path = Path(folder) / "main.mlir"
         path.write_text(text)

@@ -150,13 +150,12 @@ def test_what_looks_like_the_machines_twice_while_the_machine_serves_is_the_cand
 
 
 def test_an_evaluator_without_a_canary_tells_what_is_certain(tmp_path: Path) -> None:
-    class Blind:
+    class Blind(Planted):
         """Has no canary."""
 
-        def __init__(self, planted: Planted) -> None:
-            self.untuned, self.evaluate = planted.untuned, planted.evaluate
+        canary = Evaluator.canary
 
-    run(tmp_path, Blind(Planted(lambda number, _: {4: CRASH, 5: STALLED}.get(number))))
+    run(tmp_path, Blind(lambda number, _: {4: CRASH, 5: STALLED}.get(number)))
     assert [r.outcome.failure for r in records_of(tmp_path) if r.outcome.failure] == [CRASH]
 
 
