@@ -44,6 +44,7 @@ class DecisionWorth:
     """What is known of the other values of one decision.
 
     Attributes:
+        name: The decision.
         value: Its value in the script.
         fixed: Whether the other decisions of the script leave no other value.
         measured: Valid candidates of the script's sketch in which the decision has another value.
@@ -66,6 +67,7 @@ class SketchWorth:
     """What is known of another sketch of the same dispatch.
 
     Attributes:
+        name: The sketch.
         measured: Valid candidates of it.
         failed: Those that failed.
         best: The fastest one; None when there is none.
