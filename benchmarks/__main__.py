@@ -16,6 +16,7 @@ PROGRAMS = {
     "transposed_products": "operators.transposed_products",
     "roofline": "figures.roofline",
     "networks": "networks",
+    "networks.census": "networks.census",
     "networks.coverage": "networks.coverage",
     "networks.export": "networks.export",
     "networks.seeds": "networks.seeds",

@@ -263,6 +263,11 @@ class LinalgOp:
         return whole and "tensor.extract" in self.body and not self.reduction_dims
 
     @cached_property
+    def transposes(self) -> bool:
+        """Whether an operand's dimensions are in another order than its loops."""
+        return any(list(o.dims) != [d for expr in o.indexing_map for d in expr.dims] for o in self.operands)
+
+    @cached_property
     def takes_f16_maxima(self) -> bool:
         """Whether it may take maxima of f16 numbers."""
         f16 = any(operand.tensor.element_type == "f16" for operand in self.operands)

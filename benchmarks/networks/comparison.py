@@ -25,6 +25,7 @@ from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.tuned_folder.names import FLAGS
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 UNTUNED, OTHER_FLAGS = "IREE", "IREE, best flags"
@@ -32,7 +33,8 @@ UNTUNED, OTHER_FLAGS = "IREE", "IREE, best flags"
 TOLERANCE = 1e-4
 """Largest difference from PyTorch's result, relative to the largest result: sums of up to 4608 products in f32, in
 another order and over 100 layers; a missing term of one product changes results by far more."""
-SCOPE = "model"
+SCOPE, TUNED_FOLDER = "model", "tuned"
+"""The scope of a network's weights, and the folder beside them with its tuned program."""
 EXPORT_TIMEOUT_S, PREPARE_TIMEOUT_S, SAMPLE_TIMEOUT_S = 1800.0, 900.0, 300.0
 
 
@@ -120,7 +122,7 @@ def compare_network(name: str, setting: Setting) -> Result:
     """
     folder = (setting.folder / name).resolve()
     export(name, folder, setting.engines, onnx=True)
-    tuning = _tune(folder, setting)
+    tuning = tune_network(folder, setting)
     own = {"folder": str(folder), "minutes": setting.minutes, "seed": setting.seed}
     requests = ((setting.engines, own), (IREE_PEERS[IREE], _programs(folder, setting.target)))
     with ExitStack() as stack:
@@ -205,14 +207,17 @@ def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False) ->
     run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=engines.python)
 
 
-def weights_of(folder: Path) -> ParameterFile:
-    """Return the weights beside an exported network."""
-    return ParameterFile(SCOPE, str(folder / "weights.irpa"))
+def parameters_of(folder: Path) -> tuple[ParameterFile, ...]:
+    """Return the file of weights beside an exported network; none where the weights are inside of the program."""
+    weights = folder / "weights.irpa"
+    return (ParameterFile(SCOPE, str(weights)),) if weights.exists() else ()
 
 
-def _tune(folder: Path, setting: Setting) -> Tuning:
+def tune_network(folder: Path, setting: Setting) -> Tuning:
+    """Tune an exported network, unless its folder holds a finished tuning, and return what that took."""
     options = TuneOptions(minutes=setting.minutes, threads=setting.target.cores, seed=setting.seed)
-    return tune_once(folder / "model.mlir", folder / "tuned", options, [str(weights_of(folder))])
+    parameters = [str(file) for file in parameters_of(folder)]
+    return tune_once(folder / "model.mlir", folder / TUNED_FOLDER, options, parameters)
 
 
 def _programs(folder: Path, target: Target) -> dict[str, Any]:
@@ -220,11 +225,11 @@ def _programs(folder: Path, target: Target) -> dict[str, Any]:
 
     IREE's other flags are left out where IREE does not compile the network under them.
     """
-    model, weights = folder / "model.mlir", weights_of(folder)
-    entry = extract(model, target, parameters=(weights,)).entries[0]
+    model, parameters = folder / "model.mlir", parameters_of(folder)
+    entry = extract(model, target, parameters=parameters).entries[0]
     flags = {name: (*target.flags, *further) for name, further in target_kind(target.name).variants.items()}
     ways = [(UNTUNED if name == DEFAULT else OTHER_FLAGS, name, flags[name]) for name in flags]
-    ways.append((TUNED, "", (f"@{folder / 'tuned' / 'flags.txt'}",)))
+    ways.append((TUNED, "", (f"@{folder / TUNED_FOLDER / FLAGS}",)))
     programs = []
     for number, (label, detail, own) in enumerate(ways):
         vmfb = folder / f"{number}.vmfb"
@@ -234,5 +239,5 @@ def _programs(folder: Path, target: Target) -> dict[str, Any]:
             if label != OTHER_FLAGS:
                 raise
             continue
-        programs.append({**Compiled(label, detail, vmfb, entry, ()).to_json(), "parameters": [str(weights)]})
+        programs.append({**Compiled(label, detail, vmfb, entry, ()).to_json(), "parameters": [*map(str, parameters)]})
     return {"programs": programs}

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.figures.publishing import Publishing, add_arguments, gain, publishing_of
 from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
-from benchmarks.networks.comparison import export, weights_of
+from benchmarks.networks.comparison import TUNED_FOLDER, export, parameters_of
 from benchmarks.networks.families import FAMILIES
 from benchmarks.peers.client import PeerError
 from benchmarks.peers.make_engines import ENGINES, require_engines
@@ -28,8 +28,6 @@ from mlir_sched.targets import detect_target
 from mlir_sched.text import median, speedup
 from mlir_sched.tuned_folder.names import INTERNAL_ERRORS
 from mlir_sched.tuned_folder.result import TuneResult
-
-TUNED = "tuned"
 
 
 def main() -> None:
@@ -43,8 +41,8 @@ def main() -> None:
         try:
             export(name, folder, ENGINES)
             options = TuneOptions(minutes=arguments.minutes, threads=arguments.threads, seed=arguments.seed)
-            parameters = [str(weights_of(folder))]
-            results[name] = tune(folder / "model.mlir", folder / TUNED, options=options, parameters=parameters)
+            parameters = [str(file) for file in parameters_of(folder)]
+            results[name] = tune(folder / "model.mlir", folder / TUNED_FOLDER, options=options, parameters=parameters)
         except (UserError, PeerError) as error:
             console.print(f"{name}: {error}", highlight=False, markup=False)
             continue
@@ -68,7 +66,7 @@ def table_of(results: dict[str, TuneResult], folder: Path) -> Table:
     table = Table("network", "untuned", "tuned", "speed-up", "variant", "trials", "took", "can have scripts", "errors")
     for name, result in results.items():
         program, share = result.program, _widest_share(result)
-        errors = (folder / name / TUNED / INTERNAL_ERRORS).exists()
+        errors = (folder / name / TUNED_FOLDER / INTERNAL_ERRORS).exists()
         table.add_row(
             name,
             median(program.untuned),

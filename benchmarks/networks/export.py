@@ -2,17 +2,19 @@
 
 Writes the inputs (``input.npy``, then ``input1.npy`` and so on), ``model.mlir`` and its weights in ``weights.irpa``
 (scope ``model``); with ``--inline`` they are inside of ``model.mlir``. With ``--onnx``, which engines need, it also
-writes ``model.onnx``.
+writes ``model.onnx``. A network whose results hardly depend on its inputs is refused.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.networks.files import input_path
+from benchmarks.networks.modules import LEAST_CHANGE, change_of_results
 from benchmarks.networks.networks import network
 
 
@@ -28,6 +30,8 @@ def export(name: str, folder: Path, *, inline: bool = False, onnx: bool = False)
     import iree.turbine.aot as aot
     import torch
 
+    if (change := change_of_results(*network(name))) < LEAST_CHANGE:
+        sys.exit(f"error: {name}: its results hardly depend on its inputs: they change by {change:.1g} of the largest")
     folder.mkdir(parents=True, exist_ok=True)
     if onnx:  # exporting may change a module, so each export has one of its own
         module, examples = network(name)

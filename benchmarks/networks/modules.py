@@ -5,12 +5,16 @@ Runs in the environment of the engines, and imports PyTorch only when called.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 LOGITS, HIDDEN = "logits", "last_hidden_state"
 """Names of results in ``transformers``."""
 TOKENS = 128
 """Length of a sequence."""
+LEAST_CHANGE = 1e-3
+"""Least change of a network's results, relative to the largest, that another input has to make: ten times the
+difference from PyTorch that a comparison tolerates. Where results hardly depend on the input, no wrong number shows."""
 
 
 def image(size: int = 224, channels: int = 3) -> Any:
@@ -64,15 +68,18 @@ def with_result(network: Any, result: str, **constants: Any) -> Any:
 def with_statistics(network: Any, *example: Any) -> Any:
     """Return a network with Kaiming's weights, whose batch norms have the statistics of an example.
 
+    The default weights and statistics let the values of deep networks vanish: their results hardly depend on the input.
+
     Args:
-        network: The network, which is changed; in training mode afterwards.
-        example: Its inputs. The default weights and statistics let the values of deep networks vanish: their results
-            hardly depend on the input.
+        network: The network, which is changed, unless it has no batch norm.
+        example: Its inputs.
     """
     import torch
     from torch import nn
     from torch.nn.modules.batchnorm import _BatchNorm
 
+    if not any(isinstance(module, _BatchNorm) for module in network.modules()):
+        return network
     for module in network.modules():
         if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear):
             nn.init.kaiming_normal_(module.weight)
@@ -82,3 +89,24 @@ def with_statistics(network: Any, *example: Any) -> Any:
     with torch.no_grad():
         network.train()(*example)
     return network
+
+
+def change_of_results(network: Any, examples: Sequence[Any]) -> float:
+    """Return how much a network's results change when its inputs are reversed: the least of all results.
+
+    Args:
+        network: The network, ready for inference.
+        examples: Its inputs.
+
+    Returns:
+        The largest change of an element, relative to the largest element; 0 for results that are all zeros.
+    """
+    import torch
+
+    with torch.no_grad():
+        results, others = (
+            result if isinstance(result, tuple) else (result,)
+            for result in (network(*examples), network(*(each.flip([*range(each.ndim)]) for each in examples)))
+        )
+    changes = (float((one - other).abs().max() / one.abs().max()) for one, other in zip(results, others, strict=True))
+    return min(change if change > 0.0 else 0.0 for change in changes)

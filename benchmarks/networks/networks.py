@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.networks.families import FAMILIES, language
-from benchmarks.networks.modules import LOGITS, image, tokens, with_result
+from benchmarks.networks.modules import LOGITS, image, tokens, with_result, with_statistics
 
 
 def resnet50() -> tuple[Any, ...]:
@@ -66,10 +66,10 @@ CHANGED: dict[str, Callable[[], tuple[Any, ...]]] = {"changed_resnet50": changed
 def network(name: str) -> tuple[Any, tuple[Any, ...]]:
     """Return a network, a changed one or one of another family, ready for inference, and an example of each input.
 
-    They are the same ones in every process.
+    They are the same ones in every process. Batch norms have the statistics of the example.
     """
     import torch
 
     torch.manual_seed(0)
     module, *examples = {**NETWORKS, **CHANGED, **FAMILIES}[name]()
-    return module.eval(), tuple(examples)
+    return with_statistics(module, *examples).eval(), tuple(examples)

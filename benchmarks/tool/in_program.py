@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,16 +18,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.networks.census.programs import tuned_program
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.deployment import compile_tuned
 from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.variants.programs import Source
 from mlir_sched.program.whole_program import profile
 from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL, Target
-from mlir_sched.tasks import Model, extract
+from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.transform_scripts.script.reading import extract_sequence
@@ -57,15 +57,10 @@ class Row:
 
 def main() -> None:
     arguments = _parser().parse_args()
-    target = detect_target("llvm-cpu", 1)
+    source = Source(arguments.model, detect_target("llvm-cpu", 1), parameter_files(arguments.parameters))
     folder = read_tuned_folder(arguments.tuned)
-    flags = tuple(flag for flag in folder.flags if flag not in target.flags)
-    weights = parameter_files(arguments.parameters)
-    model = extract(arguments.model, target, flags, folder.library, parameters=weights)
-    with tempfile.TemporaryDirectory() as name:
-        output = Path(name) / "program.vmfb"
-        compile_tuned(arguments.model, folder.path, output)
-        program = output.read_bytes()
+    built = tuned_program(source, folder)
+    model, program, target = built.model, built.vmfb, source.target
     before = _profile(model, program, target)
     rows = list(_rows(model, folder, before, arguments.least_ms * 1e-3))
     after = _profile(model, program, target)

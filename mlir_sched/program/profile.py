@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ TWO_CALLS_S = 1.0
 """Seconds per call from which two calls are enough."""
 TIMEOUT_S = 300.0
 _EVENTS = ("host_dispatch_event", "dispatch_event")
+_HOST_TIMES = ("start_host_time_ns", "end_host_time_ns")
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,13 @@ class ProgramProfile:
     Attributes:
         seconds: Seconds of all calls of a dispatch in one run, summed; the median over the runs.
         calls: Number of calls of a dispatch in one run.
+        between_s: Seconds of a run between its first and its last dispatch in which none runs: copies and fills of the
+            runtime, and its own work; the median over the runs, 0 where IREE does not record when dispatches begin.
     """
 
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
+    between_s: float = 0.0
 
     @property
     def total_s(self) -> float:
@@ -81,6 +86,7 @@ def merged(profiles: Sequence[ProgramProfile]) -> ProgramProfile:
     return ProgramProfile(
         {name: sum(each.seconds.get(name, 0.0) for each in profiles) for name in names},
         {name: sum(each.calls.get(name, 0) for each in profiles) for name in names},
+        sum(each.between_s for each in profiles),
     )
 
 
@@ -132,7 +138,21 @@ def read_profile(listing: bytes, runs: int) -> ProgramProfile:
     durations_s = np.array([event["duration_ns"] for event in events], dtype=np.float64).reshape(runs, width)[1:] * 1e-9
     columns = {name: [i for i, other in enumerate(names) if other == name] for name in names}
     seconds = {name: float(np.median(durations_s[:, mine].sum(axis=1))) for name, mine in columns.items()}
-    return ProgramProfile(seconds, {name: len(mine) for name, mine in columns.items()})
+    return ProgramProfile(seconds, {name: len(mine) for name, mine in columns.items()}, _between_s(events, runs))
+
+
+def _between_s(events: Sequence[Mapping[str, Any]], runs: int) -> float:
+    """Return the median, over all runs but the first, of the seconds in which none of a run's dispatches runs."""
+    if not all(name in event for event in events for name in _HOST_TIMES):
+        return 0.0
+    times_ns = np.array([[int(event[name]) for name in _HOST_TIMES] for event in events]).reshape(runs, -1, 2)
+    return float(np.median([_idle_ns(run) for run in times_ns[1:]])) * 1e-9
+
+
+def _idle_ns(times_ns: np.ndarray[Any, Any]) -> int:
+    """Return the length of all gaps between intervals, given as rows of (begin, end); intervals may overlap."""
+    begins, ends = times_ns[np.argsort(times_ns[:, 0])].T
+    return int(np.maximum(begins[1:] - np.maximum.accumulate(ends)[:-1], 0).sum())
 
 
 def _device_flags(driver: Driver, threads: int) -> tuple[str, ...]:

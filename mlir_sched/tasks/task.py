@@ -25,6 +25,7 @@ class Task:
         outputs: Tensors that the dispatch writes; a tensor that is updated in place is also an input.
         dispatch: The dispatch's ops; None when it cannot be tuned.
         not_tunable: Why the dispatch cannot be tuned; empty when it can.
+        only_copies: Whether it cannot be tuned as it computes nothing: it copies, or puts tensors together.
         flags: The compiler flags of the task's program (target flags first), by :func:`.program_flags.task_flags`.
         constants: Positions of the inputs that are constants of the model, such as weights, in all calls. Empty where
             the constants of the whole model stay in the cache of a core.
@@ -55,6 +56,7 @@ class Task:
     integer_ranges: tuple[tuple[int, int] | None, ...] = ()
     numbers: tuple[tuple[Number, ...], ...] = ()
     captured: str = field(default="", compare=False)
+    only_copies: bool = False
 
     @property
     def footprint_bytes(self) -> int:

@@ -34,6 +34,25 @@ def test_a_profile_adds_up_the_calls_of_a_dispatch_and_leaves_out_the_first_run(
     assert profile.call_s("another") is None
 
 
+def timed(*intervals: tuple[int, int]) -> bytes:
+    """Return what IREE lists for two runs of two dispatches, each with its begin and end in microseconds."""
+    rows = [
+        {
+            "type": "host_dispatch_event", "event_id": number, "key": name, "duration_ns": 1e3 * (end - begin),
+            "start_host_time_ns": 1000 * begin, "end_host_time_ns": 1000 * end,
+        }
+        for number, (name, (begin, end)) in enumerate(zip([CONV, FIRST] * 2, intervals, strict=True))
+    ]  # fmt: skip
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def test_a_profile_knows_how_long_no_dispatch_runs_within_a_run() -> None:
+    cold = (0, 100), (200, 300)
+    assert read_profile(timed(*cold, (500, 510), (517, 520)), 2).between_s == pytest.approx(7e-6)
+    assert read_profile(timed(*cold, (505, 520), (500, 510)), 2).between_s == 0.0, "two threads, one begins later"
+    assert read_profile(listing([(CONV, 1.0)], [(CONV, 1.0)]), 2).between_s == 0.0, "IREE does not say"
+
+
 @pytest.mark.parametrize("broken", [listing(), listing([(CONV, 1.0), (FIRST, 1.0)], [(CONV, 1.0)])])
 def test_records_that_are_no_equal_runs_are_refused(broken: bytes) -> None:
     with pytest.raises(MlirSchedError, match="equal runs"):
@@ -48,7 +67,8 @@ def test_a_dispatch_of_an_unknown_name_counts_for_the_first_that_computes_the_sa
 
 
 def test_functions_in_a_row_have_one_profile() -> None:
-    one = ProgramProfile({CONV: 1e-6}, {CONV: 1})
-    both = merged([one, ProgramProfile({CONV: 2e-6, FIRST: 1e-6}, {CONV: 1, FIRST: 3})])
+    one = ProgramProfile({CONV: 1e-6}, {CONV: 1}, 4e-6)
+    both = merged([one, ProgramProfile({CONV: 2e-6, FIRST: 1e-6}, {CONV: 1, FIRST: 3}, 1e-6)])
+    assert both.between_s == pytest.approx(5e-6)
     assert both.seconds == pytest.approx({CONV: 3e-6, FIRST: 1e-6})
     assert both.calls == {CONV: 2, FIRST: 3}

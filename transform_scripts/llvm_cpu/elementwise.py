@@ -38,7 +38,7 @@ class ElementwiseTiling(ElementwiseModule):
         """
         tile, tail = _sample_tile(s, found)
         order = tuple(tile)
-        if 2 <= len(order) <= 4 and _transposes(found.root):
+        if 2 <= len(order) <= 4 and found.root.transposes:
             order = s.sample_order("order", order)
         if any(operand.producer is not None for operand in found.root.inputs):
             s.tile(found.root, tile, order=order, fuse=True)
@@ -78,9 +78,3 @@ def _is_contiguous_in_an_input(op: LinalgOp, loop: Loop) -> bool:
     """Say whether a loop walks the last dimension of an input element after element."""
     last = [operand.indexing_map[-1] for operand in op.inputs if operand.indexing_map]
     return any(expr.is_dim and expr.dims[0] == loop.position(op) for expr in last)
-
-
-def _transposes(op: LinalgOp) -> bool:
-    """Say whether an operand's dimensions are in another order than the op's loops."""
-    ordered = [list(o.dims) == [d for e in o.indexing_map for d in e.dims] for o in (*op.inputs, *op.outputs)]
-    return not all(ordered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.networks.modules import image, with_statistics
+from benchmarks.networks.modules import image
 
 
 def resnet18() -> tuple[Any, ...]:
@@ -48,7 +48,7 @@ def efficientnet_v2_s() -> tuple[Any, ...]:
 
 
 def _classifier(name: str, size: int = 224, **options: Any) -> tuple[Any, ...]:
-    """Return a network of ``torchvision``, its batch norms with the statistics of an image, and that image.
+    """Return a network of ``torchvision`` and an image.
 
     Args:
         name: The network in ``torchvision.models``.
@@ -57,5 +57,4 @@ def _classifier(name: str, size: int = 224, **options: Any) -> tuple[Any, ...]:
     """
     import torchvision
 
-    network, example = torchvision.models.get_model(name, weights=None, **options), image(size)
-    return with_statistics(network, example), example
+    return torchvision.models.get_model(name, weights=None, **options), image(size)

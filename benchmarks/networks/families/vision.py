@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.networks.modules import LOGITS, image, with_result, with_statistics
+from benchmarks.networks.modules import LOGITS, image, with_result
 
 
 def vit() -> tuple[Any, ...]:
@@ -46,9 +46,9 @@ def efficientnet() -> tuple[Any, ...]:
     from transformers import EfficientNetConfig, EfficientNetForImageClassification
 
     config = EfficientNetConfig(width_coefficient=1.0, depth_coefficient=1.0, image_size=224, hidden_dim=1280)
-    network, example = EfficientNetForImageClassification(config), image()
+    network = EfficientNetForImageClassification(config)
     network.efficientnet.pooler = torch.nn.AdaptiveAvgPool2d(1)
-    return with_result(with_statistics(network, example), LOGITS), example
+    return with_result(network, LOGITS), image()
 
 
 def swin() -> tuple[Any, ...]:

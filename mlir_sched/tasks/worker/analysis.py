@@ -45,6 +45,10 @@ class NotTunableError(MlirSchedError):
     """The dispatch cannot be tuned; the message says why."""
 
 
+class OnlyCopiesError(NotTunableError):
+    """The dispatch cannot be tuned, as it computes nothing: it copies, or puts tensors together."""
+
+
 def analyse(function: Any) -> Dispatch:
     """Return the ops of a dispatch's ``func.func`` in its pre-configuration state.
 
@@ -56,14 +60,14 @@ def analyse(function: Any) -> Dispatch:
     operations = [op.operation for op in block]
     structured = [op for op in operations if op.name.startswith("linalg.")]
     if any(not op.results for op in structured):
-        raise NotTunableError("it only copies (IREE turns it into a copy of its own)")
+        raise OnlyCopiesError("it only copies (IREE turns it into a copy of its own)")
     if not structured:
-        raise NotTunableError(_without_linalg(operations))
+        raise _without_linalg(operations)
     position = {value: index for index, op in enumerate(structured) for value in op.results}
     ops = tuple(_linalg_op(index, op, position) for index, op in enumerate(structured))
     results = _stored(operations, position)
     if not results:
-        raise NotTunableError(_without_linalg(operations))
+        raise _without_linalg(operations)
     return Dispatch(ops, results, tuple(op.name for op in operations if _is_other(op)))
 
 
@@ -217,14 +221,21 @@ def _is_other(op: Any) -> bool:
     return bool(op.regions) or any(isinstance(value.type, ir.ShapedType) for value in values)
 
 
-def _without_linalg(operations: list[Any]) -> str:
+def _without_linalg(operations: list[Any]) -> NotTunableError:
+    """Return why a dispatch cannot be tuned whose result no linalg op makes."""
     others = sorted({op.name for op in operations if _is_other(op)})
-    if not others:
-        return "no linalg op makes its result (a copy)"
     known = [what for name, what in _NOT_LINALG.items() if name in others]
-    if not known:
-        return f"no linalg op makes its result, only {', '.join(others)}"
-    return f"{known[0]} ({', '.join(others)}), for which there is no transform module"
+    if known:
+        return NotTunableError(f"{known[0]} ({', '.join(others)}), for which there is no transform module")
+    moves = all(name.startswith("tensor.") for name in others) and not any(map(_computes, operations))
+    kind = OnlyCopiesError if moves else NotTunableError
+    only = f", only {', '.join(others)}" if others else " (a copy)"
+    return kind(f"no linalg op makes its result{only}")
+
+
+def _computes(op: Any) -> bool:
+    """Say whether an op is a linalg op that computes elements, and does not only move them."""
+    return bool(op.name.startswith("linalg.")) and not (op.regions and not body_names(op))
 
 
 def _linear_results(affine_map: Any) -> list[LinearExpr | None]:

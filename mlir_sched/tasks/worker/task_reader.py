@@ -14,7 +14,7 @@ from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
 from mlir_sched.compiler.worker.session import CompilerError
 from mlir_sched.payload import Dispatch
 from mlir_sched.tasks.task import Task
-from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
+from mlir_sched.tasks.worker.analysis import NotTunableError, OnlyCopiesError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall
 from mlir_sched.tasks.worker.integers.integer_ranges import IntegerRanges
 from mlir_sched.tasks.worker.passed_numbers import dispatches_by_entry, passed_numbers
@@ -107,7 +107,8 @@ class TaskReader:
         self.at_work.write_text(cut.name)
         task = with_reuse(cut, self.reused)
         if known := self.known.get(task.key):
-            return replace(task, source=known.source, dispatch=known.dispatch, not_tunable=known.not_tunable)
+            read = {name: getattr(known, name) for name in ("source", "dispatch", "not_tunable", "only_copies")}
+            return replace(task, **read)
         if cut.key not in self._programs:
             return task
         try:
@@ -119,8 +120,9 @@ class TaskReader:
             return replace(task, not_tunable=f"IREE does not compile it alone: {reason(str(error))}")
         except Exception as error:
             return self._broken(task, error)
-        if isinstance(dispatch, str):
-            return replace(task, source=source, not_tunable=dispatch)
+        if isinstance(dispatch, NotTunableError):
+            copies = isinstance(dispatch, OnlyCopiesError)
+            return replace(task, source=source, not_tunable=reason(str(dispatch)), only_copies=copies)
         return replace(task, source=source, dispatch=dispatch)
 
     def _broken(self, task: Task, error: Exception) -> Task:
@@ -157,16 +159,16 @@ def with_reuse(task: Task, reused: int) -> Task:
     return replace(task, key=key, reuse_bytes=reused)
 
 
-def dispatch_of(module: Any) -> Dispatch | str:
+def dispatch_of(module: Any) -> Dispatch | NotTunableError:
     """Return the dispatch of a program at executable-sources, or why it cannot be tuned (changes the module)."""
     function = first_function(module.operation)
     if function is None:
-        return "it has no code of its own"
+        return NotTunableError("it has no code of its own")
     run_preconfiguration(function)
     try:
         return analyse(function)
     except NotTunableError as error:
-        return reason(str(error))
+        return error
 
 
 def _digest(*texts: str) -> str:

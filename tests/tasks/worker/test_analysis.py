@@ -8,7 +8,7 @@ import pytest
 from iree.compiler import ir, passmanager
 
 from mlir_sched.payload import ConvolutionDims, Dispatch, LinalgOp, LinearExpr, OpKind
-from mlir_sched.tasks.worker.analysis import NotTunableError, analyse, tensor_spec
+from mlir_sched.tasks.worker.analysis import NotTunableError, OnlyCopiesError, analyse, tensor_spec
 
 
 @pytest.fixture(autouse=True)
@@ -274,8 +274,18 @@ def test_a_dispatch_whose_result_is_the_place_of_the_largest_says_so() -> None:
         analyse_text(text)
 
 
+def test_a_dispatch_that_computes_does_not_only_copy() -> None:
+    inserted = f"{MATMUL}\n%s = tensor.insert_slice %r into %d[0, 0] [4, 16] [1, 1] : {C} into tensor<8x16xf32>"
+    arguments = f"%a: {A}, %b: {B}, %c: {C}, %d: tensor<8x16xf32>"
+    copied = inserted.partition("\n")[2].replace("%r", "%c")
+    for body, kind in ((inserted, NotTunableError), (copied, OnlyCopiesError)):
+        with pytest.raises(NotTunableError, match=r"only tensor\.insert_slice") as raised:
+            analyse_text(function_text(arguments, body, "tensor<8x16xf32>").replace("store %r", "store %s"))
+        assert type(raised.value) is kind
+
+
 def test_a_linalg_op_on_buffers_is_a_copy() -> None:
-    with pytest.raises(NotTunableError, match="only copies"):
+    with pytest.raises(OnlyCopiesError, match="only copies"):
         analyse_text(
             "func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {\n"
             "  linalg.copy ins(%a : memref<4xf32>) outs(%b : memref<4xf32>)\n  return\n}"
