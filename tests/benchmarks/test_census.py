@@ -19,7 +19,7 @@ from benchmarks.folders import MODELS
 from benchmarks.networks.census import __main__ as command
 from benchmarks.networks.census.counting import OtherDispatch, ProgramCensus, census_of
 from benchmarks.networks.census.kept import AS_IT_IS, REWRITTEN, NetworkCensus, keep_censuses, kept_censuses
-from benchmarks.networks.census.movement import Movement, moved_bytes, movement_of
+from benchmarks.networks.census.movement import Movement, movement_of, written_bytes
 from benchmarks.networks.census.network import take_census
 from benchmarks.networks.census.results import named, results_table, summary
 from benchmarks.networks.comparison import Setting, result_of
@@ -39,7 +39,7 @@ from mlir_sched.tasks.task import Task
 
 ASKED = {"threads": 1, "minutes": None}
 MOVES = OtherDispatch("d1", "linalg.transpose 64x32", "", Movement.TRANSPOSES, 0.3, 8192)
-LOOSE = OtherDispatch("d2", "linalg.generic 64", "it gathers", None, 0.2, 0)
+LOOSE = OtherDispatch("d2", "linalg.generic 64", "it gathers", None, 0.2, 256)
 SMALL = OtherDispatch("d3", "linalg.copy 4", "", Movement.COPIES, 0.001, 16)
 
 
@@ -86,8 +86,8 @@ def test_tensors_that_are_put_together_are_copied_and_other_ops_compute() -> Non
     unknown = replace(without_ops("d"), outputs=(TensorSpec((4,), "f32"),), inputs=(TensorSpec((8,), "f32"),), weight=3)
     assert movement_of(unknown) is None
     assert movement_of(replace(unknown, only_copies=True)) is Movement.COPIES
-    assert moved_bytes(replace(unknown, only_copies=True)) == 3 * 16
-    assert moved_bytes(replace(task_of("d", Dispatch((op(()),), (0,))), weight=2)) == 2 * 4 * 8 * 16
+    assert written_bytes(replace(unknown, only_copies=True)) == 3 * 16
+    assert written_bytes(replace(task_of("d", Dispatch((op(()),), (0,))), weight=2)) == 2 * 4 * 8 * 16
 
 
 def built(profile: ProgramProfile, *tasks: Task) -> BuiltVariant:
@@ -107,13 +107,14 @@ def test_a_program_is_counted_by_what_its_dispatches_take() -> None:
     assert census.moved == pytest.approx(2 / 10), "of the whole call"
     assert census.between == pytest.approx(2 / 10)
     assert census.moved_bytes == 4 * 8 * 16
+    assert census.moved_of_written == pytest.approx(4 * 8 * 16 / (4 * 8 * 16 + 4 * 64 * 64))
     assert [(each.movement, each.why) for each in census.others] == [(Movement.TRANSPOSES, ""), (None, "it sorts")]
     with pytest.raises(UserError, match="records no profile"):
         census_of("default", replace(built(profile), profile=None), Space.default(FIXED), FIXED)
 
 
 def program(scripted: float, *others: OtherDispatch) -> ProgramCensus:
-    return ProgramCensus("default", 2e-3, 0.0, scripted, others)
+    return ProgramCensus("default", 2e-3, 0.0, scripted, 16384, others)
 
 
 def test_dispatches_bind_where_a_goal_is_missed() -> None:
@@ -152,6 +153,7 @@ def test_censuses_are_a_table_with_the_dispatches_that_bind() -> None:
     shown = {title: cell_text(cell, columns[title].unit) for title, cell in zip(columns, cells, strict=True)}
     assert shown["rewritten: can have scripts"] == "80 %"
     assert shown["rewritten: copies and transposes"] == "30 %"
+    assert shown["rewritten: of MB written"] == "50 %"
     assert shown["over OpenVINO"] == "1.20"
     assert table.notes[0] == "net, rewritten: 30.0% linalg.transpose 64x32: transposes 0.00819 MB"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.networks.census.movement import Movement, moved_bytes, movement_of
+from benchmarks.networks.census.movement import Movement, movement_of, written_bytes
 from mlir_sched.database.record import describe
 from mlir_sched.errors import UserError
 from mlir_sched.program.variant import BuiltVariant
@@ -31,7 +31,7 @@ class OtherDispatch:
         why: Why it can have no script; empty where it can.
         movement: What it does where it only moves elements; None where it computes.
         share: Part of the dispatches' time that its calls take, 0 to 1.
-        moved_bytes: Bytes that it moves in one run; 0 where it computes.
+        written_bytes: Bytes that its calls write in one run.
     """
 
     name: str
@@ -39,7 +39,7 @@ class OtherDispatch:
     why: str
     movement: Movement | None
     share: float
-    moved_bytes: int
+    written_bytes: int
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class ProgramCensus:
         dispatches_s: Seconds of all dispatches in one run.
         between_s: Seconds of a run in which no dispatch runs.
         scripted: Part of the dispatches' time in those that can have scripts, 0 to 1.
+        written_bytes: Bytes that all dispatches write in one run.
         others: The dispatches that can have no script or only move elements, that of most time first.
     """
 
@@ -58,6 +59,7 @@ class ProgramCensus:
     dispatches_s: float
     between_s: float
     scripted: float
+    written_bytes: int
     others: tuple[OtherDispatch, ...]
 
     @staticmethod
@@ -91,8 +93,13 @@ class ProgramCensus:
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes that these move in one run."""
-        return sum(each.moved_bytes for each in self.moving)
+        """Bytes that these write in one run."""
+        return sum(each.written_bytes for each in self.moving)
+
+    @property
+    def moved_of_written(self) -> float:
+        """Part of the bytes that all dispatches write that these write, 0 to 1: the same with scripts as without."""
+        return self.moved_bytes / self.written_bytes
 
     @property
     def binding(self) -> tuple[OtherDispatch, ...]:
@@ -121,7 +128,8 @@ def census_of(name: str, built: BuiltVariant, space: Space, target: Target) -> P
     tasks = {task.name: task for task in built.model.tasks}
     found = (_other(task, shares[name], name in tunable) for name, task in tasks.items())
     others = sorted((each for each in found if each is not None), key=lambda each: -each.share)
-    return ProgramCensus(name, profile.total_s, profile.between_s, scripted, tuple(others))
+    written = sum(map(written_bytes, built.model.tasks))
+    return ProgramCensus(name, profile.total_s, profile.between_s, scripted, written, tuple(others))
 
 
 def _other(task: Task, share: float, has_scripts: bool) -> OtherDispatch | None:
@@ -130,4 +138,4 @@ def _other(task: Task, share: float, has_scripts: bool) -> OtherDispatch | None:
     if has_scripts and movement is None:
         return None
     what, why = describe(task.dispatch) if task.dispatch else "", "" if has_scripts else why_unscheduled(task)
-    return OtherDispatch(task.name, what, why, movement, share, moved_bytes(task) if movement else 0)
+    return OtherDispatch(task.name, what, why, movement, share, written_bytes(task))

@@ -36,7 +36,7 @@ def movement_of(task: Task) -> Movement | None:
     return max(moved, key=[*Movement].index) if len(moved) == len(found) else None
 
 
-def moved_bytes(task: Task) -> int:
+def written_bytes(task: Task) -> int:
     """Return the bytes that a dispatch writes in one run; at most those that it reads where its ops are not known."""
     if task.dispatch is None:
         read, written = (sum(tensor.bytes for tensor in tensors) for tensors in (task.inputs, task.outputs))

@@ -79,6 +79,7 @@ def _columns(name: str) -> tuple[ResultColumn, ...]:
         ResultColumn(f"{name}: can have scripts", Unit.SHARE),
         ResultColumn(f"{name}: copies and transposes", Unit.SHARE),
         ResultColumn(f"{name}: MB moved", Unit.NUMBER),
+        ResultColumn(f"{name}: of MB written", Unit.SHARE),
         ResultColumn(f"{name}: between dispatches", Unit.SHARE),
     )
 
@@ -93,16 +94,17 @@ def _cells(row: NetworkCensus, programs: Sequence[str], engines: Sequence[str]) 
 
 def _cells_of(program: ProgramCensus | None) -> tuple[Cell, ...]:
     if program is None:
-        return None, None, None, None
-    shares = figure(program.scripted), figure(program.moved)
-    return *shares, figure(program.moved_bytes / 1e6), figure(program.between)
+        return (None,) * len(_columns(""))
+    figures = program.scripted, program.moved, program.moved_bytes / 1e6, program.moved_of_written, program.between
+    return tuple(map(figure, figures))
 
 
 def _shares(program: ProgramCensus) -> str:
-    moved = f"{program.moved:.1%} moves {program.moved_bytes / 1e6:.3g} MB, {program.between:.1%} between dispatches"
-    return f"({program.variant}) {program.scripted:.1%} can have scripts, {moved}"
+    moved = f"{program.moved_bytes / 1e6:.3g} MB ({program.moved_of_written:.1%} of all written)"
+    parts = f"{program.scripted:.1%} can have scripts", f"{program.moved:.1%} moves {moved}"
+    return f"({program.variant}) {', '.join(parts)}, {program.between:.1%} between dispatches"
 
 
 def _line(each: OtherDispatch) -> str:
-    moves = f"{each.movement} {each.moved_bytes / 1e6:.3g} MB" if each.movement else ""
+    moves = f"{each.movement} {each.written_bytes / 1e6:.3g} MB" if each.movement else ""
     return f"{each.share:.1%} {each.what or each.name}: {'; '.join(filter(None, (moves, each.why)))}"
