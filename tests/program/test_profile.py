@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 
 import pytest
 
@@ -35,21 +36,21 @@ def test_a_profile_adds_up_the_calls_of_a_dispatch_and_leaves_out_the_first_run(
 
 
 def timed(*intervals: tuple[int, int]) -> bytes:
-    """Return what IREE lists for two runs of two dispatches, each with its begin and end in microseconds."""
+    """Return what IREE lists for a slow run and one of dispatches with these begins and ends, in microseconds."""
+    slow = [(1000 * number, 1000 * number + 500) for number in range(len(intervals))]
     rows = [
         {
             "type": "host_dispatch_event", "event_id": number, "key": name, "duration_ns": 1e3 * (end - begin),
             "start_host_time_ns": 1000 * begin, "end_host_time_ns": 1000 * end,
         }
-        for number, (name, (begin, end)) in enumerate(zip([CONV, FIRST] * 2, intervals, strict=True))
+        for number, (name, (begin, end)) in enumerate(zip(cycle([CONV, FIRST, SECOND]), (*slow, *intervals)))
     ]  # fmt: skip
     return "\n".join(map(json.dumps, rows)).encode()
 
 
 def test_a_profile_knows_how_long_no_dispatch_runs_within_a_run() -> None:
-    cold = (0, 100), (200, 300)
-    assert read_profile(timed(*cold, (500, 510), (517, 520)), 2).between_s == pytest.approx(7e-6)
-    assert read_profile(timed(*cold, (505, 520), (500, 510)), 2).between_s == 0.0, "two threads, one begins later"
+    assert read_profile(timed((9000, 9010), (9013, 9015), (9019, 9030)), 2).between_s == pytest.approx(7e-6)
+    assert read_profile(timed((9000, 9020), (9001, 9005), (9007, 9010)), 2).between_s == 0.0, "two threads"
     assert read_profile(listing([(CONV, 1.0)], [(CONV, 1.0)]), 2).between_s == 0.0, "IREE does not say"
 
 

@@ -43,9 +43,10 @@ def test_a_known_task_is_not_read_again(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(cases.MATMUL)
     (task,) = extract(path, cases.TARGET).tasks
-    read_before = replace(task, name="another dispatch", weight=7, source="as it was read before")
+    read = {"source": "as it was read before", "not_tunable": "it copies", "only_copies": True}
+    read_before = replace(task, name="another dispatch", weight=7, **read)
     (equal,) = extract(path, cases.TARGET, known=[read_before]).tasks
-    assert equal == replace(task, source="as it was read before")
+    assert equal == replace(task, **read)
     assert extract(path, cases.TARGET, known=[replace(read_before, key="other code")]).tasks == (task,)
 
 
