@@ -12,6 +12,7 @@ from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.padding.fused import FusedPadding
 from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
 from mlir_sched.program.rewrites.products.packed import PackedWeights
+from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program.rewrites.site_kind import SiteKind
@@ -31,6 +32,7 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
     return (
         (SingleDispatch(),),
         (SplitReduction(cores),),
+        (JoinedSteps(),),
         (FoldedConstants(),),
         ATTENTION,
         (*ATTENTION, PackedWeights()),
@@ -48,7 +50,7 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
 def gpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
     """Return everything that is worth trying on a GPU; what suits a CPU's vectors and caches is not."""
     del cores
-    return (FoldedConstants(),), ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
+    return (JoinedSteps(),), (FoldedConstants(),), ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
 
 
 def _refined(rewrites: Rewrites) -> tuple[Rewrites, ...]:

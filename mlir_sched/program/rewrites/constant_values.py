@@ -6,7 +6,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captured, producer, symbol_of, walk
-from mlir_sched.program.rewrites.site_rewrite import Op
+from mlir_sched.program.rewrites.site_rewrite import Op, OpSite
 
 LOAD = "util.global.load"
 _COMPUTED = (
@@ -47,6 +47,16 @@ def is_constant(value: Any, globals_: frozenset[str]) -> bool:
     if op.name in _COMPUTED:
         return all(is_constant(value, globals_) for value in (*op.operands, *captured(op)))
     return bool(op.name == "arith.constant")
+
+
+def constant_key(value: Any) -> tuple[Any, ...]:
+    """Return a key of a constant (:func:`is_constant`), equal for constants that are computed alike."""
+    op = producer(value)
+    if op.name == LOAD:
+        return LOAD, global_of(op)
+    if op.name == "arith.constant":
+        return op.name, op.attributes["value"]
+    return *OpSite(op).form, str(value.type), *map(constant_key, (*op.operands, *captured(op)))
 
 
 def global_of(load: Any) -> str:

@@ -9,6 +9,7 @@ from iree.compiler.dialects import arith, linalg, tensor
 
 Reassociation = Sequence[Sequence[int]]
 COLLAPSE, EXPAND, CONCAT = "tensor.collapse_shape", "tensor.expand_shape", "tensor.concat"
+GENERIC, SLICE = "linalg.generic", "tensor.extract_slice"
 
 
 def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, result_dims: str) -> Any:
@@ -74,6 +75,20 @@ def copied(op: Any, operands: Sequence[Any]) -> Any:
     return copy
 
 
+def resized(op: Any, operands: Sequence[Any]) -> Any:
+    """Return the result of a copy of a structured op with operands of other sizes."""
+    copy = copied(op, operands)
+    copy.results[0].set_type(operands[-1].type)
+    return copy.results[0]
+
+
+def is_elementwise(op: Any) -> bool:
+    """Say whether a generic op computes every element of its only result from elements of its operands."""
+    if op.name != GENERIC or len(op.results) != 1 or "reduction" in str(op.attributes["iterator_types"]):
+        return False
+    return bool(maps_of(op)[-1] == ir.AffineMap.get_identity(op.results[0].type.rank))
+
+
 def copied_body(op: Any, scalars: Sequence[Any]) -> Any:
     """Return what the body of a structured op makes of scalars, by copies of its ops."""
     *inner, end = op.regions[0].blocks[0]
@@ -106,12 +121,15 @@ def index(value: int) -> Any:
     return arith.constant(ir.IndexType.get(), value)
 
 
-def slice_of(source: Any, offsets: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Return a rectangular part of a tensor."""
+def slice_of(source: Any, offsets: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """Return a rectangular part of a tensor; its offsets are numbers, or values of the program."""
     if list(sizes) == list(source.type.shape):
         return source
     result = ir.RankedTensorType.get(list(sizes), source.type.element_type)
-    return tensor.extract_slice(result, source, [], [], [], offsets, sizes, [1] * len(sizes))
+    varying = [offset for offset in offsets if isinstance(offset, ir.Value)]
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    fixed = [unknown if isinstance(offset, ir.Value) else offset for offset in offsets]
+    return tensor.extract_slice(result, source, varying, [], [], fixed, sizes, [1] * len(sizes))
 
 
 def transposed(source: Any, order: Sequence[int]) -> Any:

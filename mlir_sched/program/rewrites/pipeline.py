@@ -11,6 +11,7 @@ from typing import Any
 from mlir_sched.compiler.operations import producer
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
+from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.repair.repaired import REPAIRS
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -20,8 +21,8 @@ from mlir_sched.transform_scripts.script.building import new_library, print_modu
 
 Stage = tuple[ProgramRewrite, StagedProgram]
 """A rewrite, and the program that it sees."""
-FIRST: tuple[ProgramRewrite, ...] = (FoldedConstants(),)
-"""What comes before all other rewrites, where it applies: a program has less to compute with it."""
+FIRST: tuple[ProgramRewrite, ...] = (JoinedSteps(), FoldedConstants())
+"""What comes before all other rewrites, in this order, where it applies: a program has less to do with it."""
 Kept = Mapping[str, tuple[str, ...]]
 """Labels of the sites that stay as they are, by the symbol of the rewrite."""
 NONE_KEPT: Kept = {}
@@ -113,7 +114,7 @@ def _stages(
             program = program.after(repair)
     for number, each in enumerate(rewrites):
         rewrite = _keeping(each, kept)
-        first = FIRST if number == 0 and each not in FIRST else ()
+        first = (FIRST[: FIRST.index(each)] if each in FIRST else FIRST) if number == 0 else ()
         stages, seen = _in_turn((*first, *program.requires(rewrite)), program, kept)
         yield [*stages, (rewrite, seen)]
         if number < len(rewrites) - 1:

@@ -207,8 +207,12 @@ class OpSite:
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for ops that the same replacement is right for."""
-        types = (str(value.type) for value in self.op.operands)
-        return self.op.name, attributes_of(self.op), _body_of(self.op), *types
+        return *self.form, *(str(value.type) for value in self.op.operands)
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """A key, equal for ops that differ in the types of their operands alone."""
+        return self.op.name, attributes_of(self.op), _body_of(self.op)
 
 
 def _body_of(op: Any) -> tuple[Any, ...]:

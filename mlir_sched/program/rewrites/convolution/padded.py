@@ -17,7 +17,7 @@ from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
-from mlir_sched.program.rewrites.linalg_ops import copied, generic, slice_of, zero
+from mlir_sched.program.rewrites.linalg_ops import generic, resized, slice_of, zero
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
@@ -151,10 +151,8 @@ def _part(site: PaddedSite, run: Run, image: Any, taps: Any, start: Any) -> Any:
     init = linalg.fill(number, outs=[tensor.empty(sizes, image.type.element_type)])
     if not run.taps:
         return init
-    operands = [_padded(site, run, image), _cut(taps, site.dim, run.taps), init]
-    convolution = copied(site.convolution, operands)
-    convolution.result.set_type(init.type)
-    return convolution.result if added is None else _sum(convolution.result, added)
+    sums = resized(site.convolution, [_padded(site, run, image), _cut(taps, site.dim, run.taps), init])
+    return sums if added is None else _sum(sums, added)
 
 
 def _sum(left: Any, right: Any) -> Any:

@@ -1,0 +1,87 @@
+"""Products of the steps of a sequence with the same weights, as one product of the whole sequence.
+
+A recurrent network multiplies every step of its input by the same weights, beside its state by others. Step by step,
+all weights are read from the caches, or from memory, again for a product of a few rows. Of the whole sequence they are
+read once, for as many rows as the sequence has, and each step takes its rows of the result. Products of the state, or
+of anything else that a step makes, stay as they are: they are no slices of one tensor.
+
+In a loop over the steps the product is computed in front of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor, transform
+
+from mlir_sched.attributes import REWRITTEN
+from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.dag_site import DagRewrite, Path
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, collapse, expand, resized, slice_of, zeros
+from mlir_sched.program.rewrites.recurrent.finding import LOOP, step_products
+from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
+from mlir_sched.program.rewrites.replacement import ops_named, require_number
+
+
+@dataclass(frozen=True)
+class JoinedSteps(DagRewrite[StepProduct]):
+    """Computes each product as rows of one of the whole sequence, which all of them share."""
+
+    name = "joined_steps"
+
+    def sites(self, program: ir.Module) -> list[StepProduct]:
+        """Return the products of slices that together take every row of their sequence."""
+        return step_products(program)
+
+    def compute(self, site: StepProduct, *inputs: Any) -> Any:
+        """Return the rows of the slice from the product of the whole sequence."""
+        given = dict(zip(site.leaves, inputs, strict=True))
+        value = _product(site, given)
+        columns = list(value.type.shape[1:])
+        rows = [[*range(site.lead)], *([site.lead + dim] for dim in range(len(columns)))]
+        taken = list(ir.DenseI64ArrayAttr(site.slice.attributes["static_sizes"]))[: site.lead]
+        if site.lead > 1:
+            value = expand(value, rows, [*site.sequence.type.shape[: site.lead], *columns])
+        varying = iter([given[way] for way in site.varying])
+        offsets = [next(varying) if isinstance(offset, ir.Value) else offset for offset in site.offsets]
+        value = slice_of(value, [*offsets, *[0] * len(columns)], [*taken, *columns])
+        return collapse(value, rows) if site.lead > 1 else value
+
+    def marked(self, result: Any) -> Any:
+        """Return the last op of the product of the whole sequence."""
+        op = producer(result)
+        while op.name in (COLLAPSE, EXPAND, SLICE):
+            op = producer(op.operands[0])
+        return op
+
+    def emit(self, module: Any, sites: Sequence[Sequence[StepProduct]], program: ir.Module) -> Any:
+        """Emit the replacements, and leave one product of each; see :meth:`SiteRewrite.emit`."""
+        module = super().emit(module, sites, program)
+        every = [site for alike in sites for site in alike]
+        if any(site.root.parent.operation.name == LOOP for site in every):
+            transform.ApplyLoopInvariantCodeMotionOp(ops_named(module, LOOP))
+        transform.ApplyCommonSubexpressionEliminationOp(module)
+        wholes = {site.whole: site.root.name for site in every}
+        for name in dict.fromkeys(wholes.values()):
+            made = ops_named(module, name, {REWRITTEN: ir.StringAttr.get(self.name)})
+            require_number(made, [*wholes.values()].count(name))
+        return module
+
+
+def _product(site: StepProduct, given: Mapping[Path, Any]) -> Any:
+    """Return the product of the whole sequence, as (rows, columns), with what follows it."""
+    op, image = site.linear.op, given[site.sequence_way]
+    if site.lead > 1:
+        image = collapse(image, [[*range(site.lead)], *([dim] for dim in range(site.lead, image.type.rank))])
+    kind = op.results[0].type
+    shape = [site.all_rows, *kind.shape[1:]]
+    factors = {site.linear.weights: given[site.weights], 1 - site.linear.weights: image}
+    value = resized(op, [factors[0], factors[1], zeros(shape, kind.element_type)])
+    for step, ways in site.numbers:
+        operands = {way[-1]: given[way] for way in ways} | {step.place: value}
+        empty = tensor.empty(shape, kind.element_type)
+        value = resized(step.op, [*(operands[place] for place in sorted(operands)), empty])
+    return value

@@ -1,0 +1,140 @@
+"""Products of a part of a sequence with weights that all parts share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.program.rewrites.constant_values import constant_key
+from mlir_sched.program.rewrites.dag_site import DagSite, Path
+from mlir_sched.program.rewrites.folding.linear import INIT, Linear
+from mlir_sched.program.rewrites.site_rewrite import OpSite
+
+
+@dataclass(frozen=True)
+class Step:
+    """An element-wise op behind a linear op.
+
+    Attributes:
+        op: The op.
+        place: Which of its operands is computed by the linear op.
+    """
+
+    op: Any
+    place: int
+
+    @property
+    def numbers(self) -> list[int]:
+        """Its operands that are constants."""
+        return [place for place in range(len(self.op.operands) - 1) if place != self.place]
+
+
+@dataclass(frozen=True)
+class StepProduct(DagSite):
+    """A linear op over a slice of a sequence.
+
+    The slice takes some of the sequence's rows, which lie along its first dimensions, and all of its other dimensions.
+
+    Attributes:
+        linear: The linear op.
+        before: What makes its image, from the linear op back: reshapes, then the slice.
+        steps: Element-wise ops behind it, in their order, whose other operands are constants and the same for all rows.
+    """
+
+    linear: Linear
+    before: tuple[Any, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def root(self) -> Any:
+        """The last op."""
+        return self.steps[-1].op if self.steps else self.linear.op
+
+    @property
+    def along(self) -> Path:
+        """The way to the linear op."""
+        return tuple(step.place for step in reversed(self.steps))
+
+    @property
+    def ops(self) -> list[Path]:
+        """The ways to all ops that a matcher compares, the last op first."""
+        steps = [self.along[:number] for number in range(len(self.along) + 1)]
+        before = [(*self._image, *[0] * number) for number in range(len(self.before))]
+        return [*steps, *before, (*self.along, INIT), (*self.along, INIT, 0)]
+
+    @property
+    def leaves(self) -> list[Path]:
+        """The ways to the values that the replacement is computed from."""
+        numbers = [way for _, ways in self.numbers for way in ways]
+        return [self.sequence_way, *self.varying, self.weights, *numbers]
+
+    @property
+    def sequence_way(self) -> Path:
+        """The way to the sequence."""
+        return *self._image, *[0] * len(self.before)
+
+    @property
+    def varying(self) -> list[Path]:
+        """The ways to the offsets of the slice that are no constants."""
+        slice_ = self.sequence_way[:-1]
+        return [(*slice_, place) for place in range(1, len(self.slice.operands))]
+
+    @property
+    def weights(self) -> Path:
+        """The way to the weights."""
+        return *self.along, self.linear.weights
+
+    @property
+    def numbers(self) -> list[tuple[Step, list[Path]]]:
+        """The element-wise ops, in their order, each with the ways to its constants."""
+        ways = [self.along[:number] for number in reversed(range(len(self.along)))]
+        steps = zip(self.steps, ways, strict=True)
+        return [(step, [(*way, place) for place in step.numbers]) for step, way in steps]
+
+    @property
+    def slice(self) -> Any:
+        """The slice."""
+        return self.before[-1]
+
+    @property
+    def sequence(self) -> Any:
+        """What is sliced."""
+        return self.slice.operands[0]
+
+    @property
+    def offsets(self) -> list[Any]:
+        """The offsets of the slice along the dimensions of the rows: numbers, or values of the program."""
+        varying, unknown = iter(list(self.slice.operands)[1:]), ir.ShapedType.get_dynamic_stride_or_offset()
+        static = ir.DenseI64ArrayAttr(self.slice.attributes["static_offsets"])
+        return [next(varying) if offset == unknown else offset for offset in static][: self.lead]
+
+    @property
+    def lead(self) -> int:
+        """How many dimensions of the sequence the rows lie along."""
+        return self.sequence.type.rank - (self.linear.op.operands[1 - self.linear.weights].type.rank - 1)
+
+    @property
+    def rows(self) -> int:
+        """The rows of the product."""
+        return int(self.linear.op.results[0].type.shape[0])
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of the sequence."""
+        return prod(self.sequence.type.shape[: self.lead])
+
+    @property
+    def whole(self) -> tuple[Any, ...]:
+        """A key, equal for products of the same sequence that one product of all its rows computes."""
+        numbers = [constant_key(step.op.operands[place]) for step in self.steps for place in step.numbers]
+        weights = constant_key(self.linear.op.operands[self.linear.weights])
+        forms = (OpSite(op).form for op in (self.linear.op, *(step.op for step in self.steps)))
+        return self.sequence, self.lead, weights, self.along, *forms, *numbers
+
+    @property
+    def _image(self) -> Path:
+        """The way to the operand of the linear op that is not constant."""
+        return *self.along, 1 - self.linear.weights
