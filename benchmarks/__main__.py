@@ -39,6 +39,7 @@ PROGRAMS = {
     "fuzz.networks": "fuzz.networks",
     "in_program": "tool.in_program",
     "kills": "tool.kills",
+    "loading": "tool.loading",
     "record_store": "tool.record_store",
     "routes": "tool.routes",
     "startup": "tool.startup",

@@ -115,6 +115,22 @@ class Timing:
             raise ValueError("not a timing: an interval ends before it begins")
 
 
+@dataclass(frozen=True)
+class LoadCost:
+    """What loading a program takes, in a process that has loaded no other one.
+
+    Attributes:
+        seconds: Seconds from the compiled module to the first results, less those of a later call: what is done once.
+        peak_bytes: Most resident memory from there to the end of the first call, beyond that of the process before.
+        resident_bytes: Resident memory that later calls need, beyond that of the process before: pages of files of
+            weights count where these calls read them.
+    """
+
+    seconds: float
+    peak_bytes: int
+    resident_bytes: int
+
+
 def as_untuned(timing: Timing) -> Timing:
     """Return a timing of untuned code relative to itself: every ratio is exactly 1."""
     return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)

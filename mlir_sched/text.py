@@ -40,6 +40,11 @@ def seconds(value: float) -> str:
     return f"{value * 1e9:.3g} ns"
 
 
+def mebibytes(size: int) -> str:
+    """Return a size in bytes with one decimal: ``97.5 MiB``."""
+    return f"{size / 2**20:.1f} MiB"
+
+
 def median(timing: Timing | None) -> str:
     """Return the median of a timing, or a dash."""
     return "-" if timing is None else seconds(timing.median_s)

@@ -13,7 +13,7 @@ from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC, in_calling_thread
 from mlir_sched.text import console, durations, failures, median, numbers, phases, say, seconds, speedup, table, threads
-from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
+from mlir_sched.tuned_folder.result import DispatchResult, Loading, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
 
@@ -159,6 +159,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     if result.threads > 1 and in_calling_thread(program.device):
         than = f"{result.threads}" if threads_chosen else f"{result.threads} (all cores)"
         lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
+    lines += loading_lines(program.loading)
     if not program.gained:
         model = "" if result.measured else "by the model, "
         lines.append(f"no gain: {model}what was emitted is as fast as {program.reference}")
@@ -169,6 +170,11 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
         flags, model = shlex.quote(f"@{result.output}/flags.txt"), shlex.quote(result.model)
         lines.append(f"use it: iree-compile {flags} {model} -o model.vmfb")
     return lines
+
+
+def loading_lines(loading: Loading | None) -> list[str]:
+    """Return the line on what loading takes where that is far more than for the untuned program."""
+    return [loading.words] if loading is not None and loading.costs_more else []
 
 
 def _place(result: TuneResult, *, threads_chosen: bool) -> str:

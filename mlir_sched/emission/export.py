@@ -24,7 +24,7 @@ from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.closing import Rivals, call_s, session_s
+from mlir_sched.program.closing import Rivals, call_s, loading_s, session_s
 from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
@@ -33,7 +33,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
-from mlir_sched.tuned_folder.result import ProgramResult
+from mlir_sched.tuned_folder.result import Loading, ProgramResult
 
 NOT_RUN = "the program does not call it with random inputs, so its results in the program cannot be checked"
 """Why the script of a dispatch is dropped that no run of the program has called."""
@@ -290,16 +290,23 @@ class _Emitter:
         return reported
 
     def _measure_again(self, proven: Proven) -> ProgramTimings:
-        """Measure a program against plain ``iree-compile`` in a process of its own."""
-        default = self.variants[0]
+        """Measure what loading a program takes and, in another process, the program against plain ``iree-compile``."""
+        default, loading = self.variants[0], self._loading(proven)
 
         def session() -> ProgramTimings:
             options = self.time_left.reporting(self.options, call_s(default))
             return self.sessions.program(options, default, default, (), proven)
 
-        return undisturbed(
+        found = undisturbed(
             session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
         )
+        return replace(found, loading=loading)
+
+    def _loading(self, proven: Proven) -> Loading | None:
+        """Return what loading a program takes; None where there is no time to measure that, or nothing is run."""
+        default = self.variants[0]
+        affords = self.time_left.affords(loading_s(self.options, [call_s(default)] * 2))
+        return self.sessions.loading(self.options, default, proven) if affords else None
 
     def _emission(
         self,
@@ -324,6 +331,7 @@ class _Emitter:
             reported.constant_outputs,
             proven.program.values if proven.program else {},
             reported.inside,
+            loading=reported.loading,
         )
 
 

@@ -21,6 +21,7 @@ from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuned_folder.result import Loading
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class ProgramTimings:
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
         inside: Dispatches whose results were compared, once per result, as those of the program say nothing.
         lost: Why the figures are those of an earlier session than the last; empty when they are of the last.
+        loading: What loading takes; None where that is not known.
     """
 
     untuned: Timing
@@ -58,6 +60,7 @@ class ProgramTimings:
     constant_outputs: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     lost: str = ""
+    loading: Loading | None = None
 
     def scaled(self, factor: float) -> ProgramTimings:
         """Return the timings with all ratios multiplied by a factor: the ratio of ``untuned`` to another program."""

@@ -8,11 +8,13 @@ from mlir_sched.emission.final_measurement import ProgramTimings, measure_progra
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.program.closing import call_s
+from mlir_sched.program.loading import measure_loading
 from mlir_sched.program.proof import Proven
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import profile
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target
+from mlir_sched.tuned_folder.result import Loading
 
 
 class Sessions:
@@ -57,6 +59,10 @@ class Sessions:
         with Runner(options) as runner:
             programs = {built.variant.name: built.compiled() for built in others}
             return measure_variants(runner, default.model, default.compiled(), programs)
+
+    def loading(self, options: RunnerOptions, default: BuiltVariant, proven: Proven) -> Loading | None:
+        """Return what loading the default and a program takes; see :func:`measure_loading`."""
+        return measure_loading(options, default.model, default.compiled(), proven.compiled())
 
     def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
         """Return the dispatches that a run of a program calls, by its profile; none where IREE records no profile.
@@ -106,6 +112,10 @@ class EstimatedSessions(Sessions):
         """Return the estimates."""
         del options
         return default.measured, {built.variant.name: built.measured for built in others}
+
+    def loading(self, options: RunnerOptions, default: BuiltVariant, proven: Proven) -> None:
+        """Return nothing: no program is loaded."""
+        del options, default, proven
 
     def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
         """Return all dispatches: which of them a run calls is not known, and no check of theirs is missing."""

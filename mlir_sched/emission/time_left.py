@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SHORT_SESSION_S, checking_s, sampling_s
+from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SHORT_SESSION_S, checking_s, loading_s, sampling_s
 from mlir_sched.runner import RunnerOptions
 
 LEAST_REPORT_S, LONGEST_REPORT_S = 2.0, 10.0
@@ -61,7 +61,7 @@ class TimeLeft:
             default_s: Seconds per call of the default program, which the other session compares with.
         """
         sampled = max(1, len(calls_s) - 1)
-        checks_s = checking_s(calls_s) + checking_s([default_s] * 2)
+        checks_s = checking_s(calls_s) + checking_s([default_s] * 2) + loading_s(options, [default_s] * 2)
         return options.capped(max(0.0, self.seconds() - checks_s) / (sampled + 1))
 
     def reporting(self, options: RunnerOptions, call_s: float) -> RunnerOptions:

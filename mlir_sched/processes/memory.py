@@ -1,4 +1,4 @@
-"""Memory: how much this machine has, how much a child may take, and how much a process takes."""
+"""Memory: how much this machine has, how much a child may take, and how much a process takes or took at most."""
 
 import os
 from contextlib import suppress
@@ -32,6 +32,21 @@ def resident_bytes(process: int) -> int:
     with suppress(OSError, ValueError, IndexError):
         own = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES
     return own + sum(map(resident_bytes, _children(process)))
+
+
+def peak_bytes() -> int:
+    """Return the most bytes of resident memory that this process had since :func:`begin_peak`.
+
+    Read from ``VmHWM``; what ``getrusage`` reports is at least the parent's at the time of the fork.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def begin_peak() -> None:
+    """Let :func:`peak_bytes` begin with what is resident now; where the kernel refuses, with the process."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def mebibytes(size: int) -> str:

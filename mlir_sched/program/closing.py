@@ -14,6 +14,8 @@ SESSION_S = 1.0
 """Seconds that a session takes besides its calls: its process starts and loads the programs."""
 CHECK_CALLS = 6
 """Calls per program that its checks take in a session, those that look for data races included."""
+LOADING_CALLS = 2
+"""Calls of each program whose loading is measured."""
 AFTER_S = 2.0
 """Seconds after the last session, about twice what the profile of the program and the report take."""
 SHORT_SESSION_S = 0.25
@@ -79,8 +81,8 @@ def emission_s(
     """Return about how many seconds it takes to emit a program.
 
     The proof takes as long as compiling and taking apart the variant took. One session decides, with all variants that
-    may be as fast as the emitted program, if there are any, and one reports. A variant that was not run has no
-    sessions.
+    may be as fast as the emitted program, if there are any; loading is measured, and one session reports. Nothing is
+    measured of a variant that was not run.
 
     Args:
         built: All variants, the default first.
@@ -90,7 +92,7 @@ def emission_s(
         return tuned.build_s + AFTER_S
     tuned_s = call_s(tuned) if tuned_s is None else tuned_s
     rivals = Rivals.of(built, tuned_s)
-    reporting_s = session_s(options, call_s(built[0]), [tuned_s])
+    reporting_s = session_s(options, call_s(built[0]), [tuned_s]) + loading_s(options, [call_s(built[0]), tuned_s])
     if rivals.undisputed:
         return tuned.build_s + reporting_s + AFTER_S
     deciding_s = session_s(options, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)])
@@ -127,3 +129,13 @@ def sampling_s(options: RunnerOptions, reference_s: float, others_s: Sequence[fl
 def checking_s(calls_s: Sequence[float]) -> float:
     """Return about how many seconds a session takes besides its samples, given the seconds per call of its programs."""
     return SESSION_S + CHECK_CALLS * sum(calls_s)
+
+
+def loading_s(options: RunnerOptions, calls_s: Sequence[float]) -> float:
+    """Return about how many seconds measuring the loading of programs takes, each in a process of its own.
+
+    Args:
+        options: How programs are run; nothing is measured off the CPU.
+        calls_s: Seconds per call of the programs.
+    """
+    return sum(SESSION_S + LOADING_CALLS * call_s for call_s in calls_s) if options.driver.on_host else 0.0

@@ -22,6 +22,7 @@ from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.checking.usable_functions import with_usable_functions
 from mlir_sched.program.checking.user_values import against_reference, untuned_wrong_notes, with_values
+from mlir_sched.program.loading import measure_loading
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.repair import ProgramRepair, repaired_texts
 from mlir_sched.program.variant import Variant
@@ -136,7 +137,8 @@ def replay(
         measured = {"untuned": result.untuned, "tuned": result.program}
         timings = {name: timing for name, timing in measured.items() if timing is not None}
         scripts = {s.symbol: s.timing for s in result.sequences if s.timing is not None}
-        write_replayed(Path(output), folder, run.measured_library(result), here, claim, timings, scripts)
+        library = run.measured_library(result)
+        write_replayed(Path(output), folder, library, here, claim, timings, scripts, result.loading)
     return result
 
 
@@ -296,7 +298,7 @@ class _Replay:
             str(self.path), str(self.folder.path), tuple(sequences), untuned, program, tuned.get("ratio"),
             tuple(problems), tuple(self._notes()), self.judged.state, self.judged.note,
             timings.verdict if timings else verdict, digests_of(self.model.values),
-            timings.inside if timings else (),
+            timings.inside if timings else (), timings.loading if timings else None,
         )  # fmt: skip
 
     def _measure_program(
@@ -314,6 +316,7 @@ class _Replay:
         run = with_usable_functions(runner, self.model, untuned)
         self.model = against_reference(runner, run, untuned)
         timings = measure_program(runner, self.model, untuned, {}, tuned)
+        timings = replace(timings, loading=measure_loading(runner.options, self.model, untuned, tuned))
         return [_with_dispatches(s, applied) for s in sequences], timings
 
     def _untuned(self) -> CompiledModel:

@@ -6,6 +6,7 @@ from typing import Any
 
 from mlir_sched.outcome import Timing, Verdict, of_all
 from mlir_sched.replaying.script_state import ScriptState
+from mlir_sched.tuned_folder.result import Loading
 
 NOT_IN_EDITED = "the program with the edited decisions has no such dispatch"
 """Why a sequence need not hold; the library keeps it, for another edit may need it."""
@@ -62,6 +63,7 @@ class ReplayResult:
         verdict: What the numeric checks say of the program now.
         values: Digests of the inputs that the user gave and of the reference for them, by function.
         inside: Dispatches whose results were compared, once per result, as those of the program say nothing.
+        loading: What loading the untuned program and the program takes now; None where that is not known.
     """
 
     model: str
@@ -77,6 +79,7 @@ class ReplayResult:
     verdict: Verdict = Verdict.NOT_CHECKED
     values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     inside: tuple[str, ...] = ()
+    loading: Loading | None = None
 
     @property
     def all_problems(self) -> tuple[str, ...]:

@@ -19,12 +19,12 @@ from mlir_sched.tuned_folder.folder import TunedFolder
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.names import REPORT
-from mlir_sched.tuned_folder.result import SUMMARY_VERSION, DispatchResult, ProgramResult, TuneResult
+from mlir_sched.tuned_folder.result import SUMMARY_VERSION, DispatchResult, Loading, ProgramResult, TuneResult
 
 _KEPT = ("model", "target", "threads", "parameters")
 REPLAYED: Mapping[type, tuple[str, ...]] = {
     TuneResult: ("summary_version", *_KEPT, "emission", "flags", "versions", "program", "dispatches"),
-    ProgramResult: ("device", "gained", "untuned", "tuned", "verdict", "decisions"),
+    ProgramResult: ("device", "gained", "untuned", "tuned", "verdict", "decisions", "loading"),
     DispatchResult: ("name", "symbol", "decisions", "tuned"),
 }
 """What of a summary a replayed folder has, in this order; the fields that the replay does not change may be missing."""
@@ -38,6 +38,7 @@ def write_replayed(
     claim: Claim,
     program: Mapping[str, Timing],
     scripts: Mapping[str, Timing],
+    loading: Loading | None = None,
 ) -> None:
     """Write a folder that was replayed with the right numbers.
 
@@ -48,6 +49,7 @@ def write_replayed(
         library: The library to write; empty for none.
         program: Timings of the program, ``untuned`` and ``tuned``.
         scripts: Timings of the scripts that the program uses, by symbol.
+        loading: What loading the program takes; None where that is not known.
 
     Raises:
         UserError: The folder cannot be written, or something in it would be lost.
@@ -67,6 +69,7 @@ def write_replayed(
             **{name: asdict(timing) for name, timing in program.items()},
             verdict=Verdict.RIGHT,
             decisions=decisions or before.get("decisions", {}),
+            loading=None if loading is None else asdict(loading),
         ),
         dispatches=_dispatches(library, scripts),
     )

@@ -7,7 +7,7 @@ that the parent chooses; handle 0 is the baseline.
 from dataclasses import dataclass
 
 from mlir_sched.errors import Failure
-from mlir_sched.runner.checks.check import Checks
+from mlir_sched.runner.checks.check import Check, Checks
 from mlir_sched.runner.program import Program
 
 BASELINE = 0
@@ -208,6 +208,19 @@ class Pair:
     own_s: float
     quiet: bool
     shared: bool = False
+
+
+@dataclass(frozen=True)
+class MeasureLoading:
+    """Load a program in a process that has loaded none, and call its functions. Reply: LoadCost.
+
+    Attributes:
+        program: The program.
+        calls: Its functions, without their code, each with the check that says how its inputs are filled.
+    """
+
+    program: Program
+    calls: tuple[tuple[Program, Check], ...]
 
 
 @dataclass(frozen=True)

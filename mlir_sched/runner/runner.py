@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
-from mlir_sched.outcome import Judged, Timing, Verdict
+from mlir_sched.outcome import Judged, LoadCost, Timing, Verdict
 from mlir_sched.runner import protocol
-from mlir_sched.runner.checks.check import Checks
+from mlir_sched.runner.checks.check import Check, Checks
 from mlir_sched.runner.checks.inputs import PROBES
 from mlir_sched.runner.client import RunnerClient, setup_of
 from mlir_sched.runner.cores import busy, choose_cores, other_cores
@@ -198,6 +198,26 @@ class Runner:
         except RequestFailed as failed:
             return failed.failure
         return None
+
+    def load_cost(self, program: Program, calls: Sequence[tuple[Program, Check]]) -> LoadCost:
+        """Return what loading a program on the CPU takes, in a new process that ends afterwards.
+
+        Args:
+            program: The program.
+            calls: Its functions, without their code, each with the check that says how its inputs are filled.
+
+        Raises:
+            EnvironmentFailureError: The process is lost meanwhile, or does not start, or the program fails.
+        """
+        limits = self.options.timeouts
+        request, limit_s = protocol.MeasureLoading(program, tuple(calls)), limits.first_call_s
+        self.close()
+        try:
+            cost: LoadCost = self._client.ask(request, self._load_timeout_s(program) + limit_s)
+        except RequestFailed as failed:
+            raise EnvironmentFailureError(f"what loading takes cannot be measured: {failed}") from failed
+        self.close()
+        return cost
 
     def noise(self, seconds: float = 1.0) -> Noise:
         """Measure for ``seconds`` how steady the cores are that programs are timed on.

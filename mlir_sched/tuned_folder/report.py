@@ -69,7 +69,8 @@ def page(result: TuneResult, picture: bytes) -> str:
 {f"<p><b>NOT MEASURED</b>: {_escape(result.not_measured)}.</p>" if result.not_measured else ""}
 <p>Whole program{est}: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
-{_escape(program.variant)}, {_escape(numbers(program.verdict, program.inside))}.{_coverage(result)}</p>
+{_escape(program.variant)}, {_escape(numbers(program.verdict, program.inside))}.
+{_coverage(result)}{_loading(result)}</p>
 <div class="bars">{_bars(result)}</div>
 <p>{result.trials} trials in {took}, {result.evaluated} {how} now, seed {result.seed},
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device or "no device")},
@@ -130,6 +131,11 @@ def _image(alt: str, png: bytes) -> str:
 
 def _coverage(result: TuneResult) -> str:
     return f" {_escape(result.coverage)}." if result.coverage else ""
+
+
+def _loading(result: TuneResult) -> str:
+    loading = result.program.loading
+    return "" if loading is None else f" The program {_escape(loading.words)}."
 
 
 def _notes(result: TuneResult) -> str:

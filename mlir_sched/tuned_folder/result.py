@@ -5,13 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.outcome import LoadCost, Timing, Verdict
 from mlir_sched.sampling import Value
-from mlir_sched.text import decisions
+from mlir_sched.text import decisions, mebibytes, seconds
 from mlir_sched.tuned_folder.decision_worth import Ablation
 
 SUMMARY_VERSION = 1
 """The form of ``summary.json``; a change that readers have to know of raises it."""
+FAR = 1.2
+"""Multiple of what loading the untuned program takes from which the user is told at the end of a run."""
+FAR_S, FAR_BYTES = 0.5, 2**24
+"""Least seconds and bytes beyond it that the user is told of: a wait that is felt, and far more than what two loads of
+one program differ by."""
 
 
 def failures_together(failures: Iterable[Mapping[str, int] | None]) -> dict[str, int]:
@@ -103,6 +108,42 @@ class Repair:
 
 
 @dataclass(frozen=True)
+class Loading:
+    """What loading the program takes: the weights are read, and what depends on them alone is computed.
+
+    Attributes:
+        untuned: Of plain ``iree-compile``; of the repaired program where that is wrong (``repair``).
+        tuned: Of the emitted program.
+    """
+
+    untuned: LoadCost
+    tuned: LoadCost
+
+    @property
+    def costs_more(self) -> bool:
+        """Whether loading the emitted program takes far longer, or far more memory, than the untuned one."""
+        return (
+            _is_far_above(self.tuned.seconds, self.untuned.seconds, FAR_S)
+            or _is_far_above(self.tuned.peak_bytes, self.untuned.peak_bytes, FAR_BYTES)
+            or _is_far_above(self.tuned.resident_bytes, self.untuned.resident_bytes, FAR_BYTES)
+        )
+
+    @property
+    def words(self) -> str:
+        """What loading takes, in words."""
+        tuned, untuned = self.tuned, self.untuned
+        return (
+            f"loads in {seconds(tuned.seconds)} (untuned {seconds(untuned.seconds)}), "
+            f"with {mebibytes(tuned.peak_bytes)} of memory at most (untuned {mebibytes(untuned.peak_bytes)}), "
+            f"and needs {mebibytes(tuned.resident_bytes)} then (untuned {mebibytes(untuned.resident_bytes)})"
+        )
+
+
+def _is_far_above(tuned: float, untuned: float, least: float) -> bool:
+    return tuned - untuned > max(least, (FAR - 1) * untuned)
+
+
+@dataclass(frozen=True)
 class ProgramResult:
     """The whole program, compiled as a user compiles it.
 
@@ -120,6 +161,8 @@ class ProgramResult:
         inside: Dispatches whose results were compared, once per result, as those of the program say nothing; empty
             where the program's own results were compared, or where it is the untuned program.
         repair: What was repaired of the program before anything else; None for nothing.
+        loading: What loading the untuned and the emitted program takes; None where programs do not run on the CPU, no
+            time was left, or a process was lost.
     """
 
     untuned: Timing
@@ -132,6 +175,7 @@ class ProgramResult:
     decisions: Mapping[str, Value] = field(default_factory=dict)
     inside: tuple[str, ...] = ()
     repair: Repair | None = None
+    loading: Loading | None = None
 
     @property
     def reference(self) -> str:

@@ -39,6 +39,7 @@ def test_replay_says_whether_a_folder_holds(cli: Cli, copied: Path) -> None:
     (sequence,) = document["sequences"]
     assert (sequence["state"], sequence["applied"]) == ("as tuned", 1)
     assert sequence["timing"]["ratio"] > 0
+    assert {*document["loading"]} == {"untuned", "tuned"}
     assert code == (0 if document["holds"] else 1)
     assert document["holds"] == (not sequence["problems"] and not document["problems"])
 

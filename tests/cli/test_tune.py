@@ -20,6 +20,7 @@ def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, End
     assert document == json.loads((folder / "tuned" / "summary.json").read_text())
     assert document["trials"] == TRIALS
     assert document["program"]["verdict"] == "right"
+    assert all(document["program"]["loading"][which]["seconds"] > 0 for which in ("untuned", "tuned"))
     assert list(document["phases"]) == ["variants", "untuned dispatches", "search", "finalists", "emission"]
     assert document["seconds"] - 3 < sum(document["phases"].values()) <= document["seconds"] + 3
     assert f"{TRIALS}/{TRIALS} trials" in ended.err

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
+from made_result import LOADING
 from plans import flagged
 from replayed_run import TARGET, task_of
 
@@ -33,6 +34,7 @@ from mlir_sched.runner import BaselineError
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import EmittedFiles
+from mlir_sched.tuned_folder.result import Loading
 
 
 def built(name: str) -> BuiltVariant:
@@ -61,6 +63,7 @@ class Program:
     sessions: Sequence[Session]
     proven: list[tuple[str, ...]] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
+    loaded: list[tuple[str, str]] = field(default_factory=list)
 
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         self.proven.append((variant.variant.name, *sequences))
@@ -89,6 +92,11 @@ class Program:
             Verdict.RIGHT,
         )
 
+    def load(self, options: object, model: object, untuned: CompiledModel, tuned: CompiledModel) -> Loading:
+        del options, model
+        self.loaded.append((untuned.vmfb.decode(), tuned.vmfb.decode()))
+        return LOADING
+
     def measure_all(
         self, runner: object, model: object, untuned: object, variants: Mapping[str, CompiledModel]
     ) -> tuple[Timing, Mapping[str, Timing]]:
@@ -107,6 +115,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(sessions, "Runner", Nothing)
         monkeypatch.setattr(sessions, "measure_program", program.measure)
         monkeypatch.setattr(sessions, "measure_variants", program.measure_all)
+        monkeypatch.setattr(sessions, "measure_loading", program.load)
         tuned = min((v for v in variants if v.timing is not None), key=call_s)
         emission = emit(Path("m.mlir"), BuiltVariants(tuple(variants), {}), tuned, Finalists(winners), OPTIONS, TARGET)
         assert not program.sessions, "every session is used"
@@ -122,6 +131,12 @@ def test_figures_are_those_of_the_session_that_decided_nothing(emitted: Any) -> 
     assert emission.program.variants == {"default": 1.0, "O3": 1.1}
     assert list(emission.winners) == [*WINNERS]
     assert program.proven == [("default", *WINNERS)]
+
+
+def test_what_loading_takes_is_that_of_the_program_beside_the_default(emitted: Any) -> None:
+    program = Program([{"a+b+c+d": timing(1.5), "O3": timing(1.1)}, {"a+b+c+d": timing(1.45)}])
+    assert emitted(program, WINNERS).program.loading == LOADING
+    assert program.loaded == [("default", "a+b+c+d")]
 
 
 def timed(name: str, seconds: float) -> BuiltVariant:
@@ -301,6 +316,7 @@ def test_fewer_scripts_are_tried_while_there_is_time(
     emission = emitted(Program([slower, *(again if kept else [])]), WINNERS)
     assert list(emission.winners) == kept
     assert kept or emission.program.tuned == as_untuned(timing(1.0)), "the untuned program is not measured once more"
+    assert emission.program.loading == (LOADING if kept else None), "nor is loading"
 
 
 LOST = (

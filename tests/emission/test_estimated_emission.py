@@ -58,6 +58,7 @@ def test_scripts_that_gain_by_the_estimates_are_emitted(script_s: float, monkeyp
     program = emission.program
     assert list(emission.winners) == ["a"]
     assert program.tuned.median_s == script_s
+    assert program.loading is None
     assert program.tuned.ratio == pytest.approx(1 / script_s)
     assert (program.variant, program.variants) == ("O3", {"default": 1.0, "O3": 2.0})
 

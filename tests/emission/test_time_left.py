@@ -18,7 +18,7 @@ from mlir_sched.emission.time_left import (
     Pace,
     TimeLeft,
 )
-from mlir_sched.program.closing import AFTER_S, SHORT_SESSION_S, checking_s, session_s
+from mlir_sched.program.closing import AFTER_S, SHORT_SESSION_S, checking_s, loading_s, session_s
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import LOCAL
 
@@ -38,12 +38,12 @@ def test_without_a_limit_sessions_are_as_long_as_they_should_be() -> None:
 
 
 @pytest.mark.parametrize("seconds", [26.0, 40.0])
-def test_the_session_that_decides_leaves_time_for_the_one_that_reports(seconds: float) -> None:
+def test_the_session_that_decides_leaves_time_for_loading_and_for_the_one_that_reports(seconds: float) -> None:
     options = left(seconds).deciding(FINAL, PROGRAMS_S, PROGRAMS_S[0])
     default_s, *others_s = PROGRAMS_S
     rest_s = seconds - session_s(options, default_s, others_s)
     fewest_s = checking_s([default_s] * 2) + FINAL.racing.min_slow_pairs * 2 * default_s
-    assert rest_s >= fewest_s
+    assert rest_s >= fewest_s + loading_s(FINAL, [default_s] * 2)
     assert options.racing.planned_pairs(0.3) < FINAL.racing.planned_pairs(0.3) or seconds == 40.0
 
 

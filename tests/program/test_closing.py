@@ -11,10 +11,12 @@ from mlir_sched.program.closing import (
     AFTER_S,
     CHECK_CALLS,
     FINALIST_S,
+    LOADING_CALLS,
     SESSION_S,
     Rivals,
     emission_s,
     finalist_s,
+    loading_s,
     session_s,
 )
 from mlir_sched.program.variant import BuiltVariant
@@ -41,6 +43,11 @@ def test_on_a_device_every_sample_of_a_session_has_a_process_and_a_call_that_war
     pair_s = (1 + 1) * 3.0 + (2 + 1) * 0.5 + 2 * device.samples.overhead_s
     pairs_s = device.racing.min_slow_pairs * pair_s
     assert session_s(device, 3.0, [0.5]) == pytest.approx(pairs_s + SESSION_S + CHECK_CALLS * 3.5)
+
+
+def test_loading_takes_a_process_and_its_calls_per_program_and_is_measured_on_the_cpu_only() -> None:
+    assert loading_s(FINAL, [0.25, 0.5]) == 2 * SESSION_S + LOADING_CALLS * 0.75
+    assert loading_s(RunnerOptions.final(FIXED_VULKAN.driver), [0.25, 0.5]) == 0.0
 
 
 def test_a_finalist_takes_longer_where_every_sample_has_a_process() -> None:
@@ -81,19 +88,21 @@ def test_a_reference_that_fails_is_no_rival_any_more() -> None:
 
 def test_where_none_may_be_as_fast_one_session_is_enough() -> None:
     default = built("default", 0.2)
-    expected = 3.0 + session_s(FINAL, 0.2, [0.05]) + AFTER_S
+    expected = 3.0 + session_s(FINAL, 0.2, [0.05]) + loading_s(FINAL, [0.2, 0.05]) + AFTER_S
     assert emission_s([default, built("near", 0.15)], default, FINAL, 0.05) == pytest.approx(expected)
 
 
 def test_only_variants_that_may_be_as_fast_are_measured_again() -> None:
     default, near, far = built("default", 0.2), built("near", 0.15), built("far", 0.9)
-    expected = 3.0 + session_s(FINAL, 0.15, [0.1, 0.2]) + session_s(FINAL, 0.2, [0.1]) + AFTER_S
+    sessions_s = session_s(FINAL, 0.15, [0.1, 0.2]) + session_s(FINAL, 0.2, [0.1])
+    expected = 3.0 + sessions_s + loading_s(FINAL, [0.2, 0.1]) + AFTER_S
     assert emission_s([default, near, far], near, FINAL, 0.1) == pytest.approx(expected)
 
 
 def test_the_session_that_decides_is_short_where_the_default_is_clearly_slower() -> None:
     default, near = built("default", 4.0), built("near", 0.15)
-    expected = 3.0 + session_s(FINAL, 0.15, [0.1]) + session_s(FINAL, 4.0, [0.1]) + AFTER_S
+    sessions_s = session_s(FINAL, 0.15, [0.1]) + session_s(FINAL, 4.0, [0.1])
+    expected = 3.0 + sessions_s + loading_s(FINAL, [4.0, 0.1]) + AFTER_S
     assert emission_s([default, near], near, FINAL, 0.1) == pytest.approx(expected)
 
 

@@ -2,10 +2,18 @@
 
 from dataclasses import replace
 
-from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.outcome import LoadCost, Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, RelativeSpeed, SketchWorth
-from mlir_sched.tuned_folder.result import CurvePoint, DispatchResult, ProgramCurve, ProgramResult, Repair, TuneResult
+from mlir_sched.tuned_folder.result import (
+    CurvePoint,
+    DispatchResult,
+    Loading,
+    ProgramCurve,
+    ProgramResult,
+    Repair,
+    TuneResult,
+)
 
 
 def timing(median_s: float, ratio: float = 1.0) -> Timing:
@@ -42,5 +50,10 @@ RESULT = TuneResult(
         ProgramCurve("other", (CurvePoint(70.0, 0, 9e-2),)),
     ),
 )  # fmt: skip
-WHOLE = replace(RESULT, program=replace(RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3)))
+LOADING = Loading(LoadCost(0.3, 100 * 2**20, 90 * 2**20), LoadCost(1.2, 190 * 2**20, 95 * 2**20))
+"""Loading that takes far longer and, at its peak, far more memory."""
+WHOLE = replace(
+    RESULT,
+    program=replace(RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3), loading=LOADING),
+)
 """A result with every part that a result can have."""

@@ -71,6 +71,8 @@ def _answer(bench: Bench, request: Any) -> Any:
             return bench.rough_s(request.handle, request.sample_s)
         case protocol.SamplePairs():
             return bench.pairs(request)
+        case protocol.MeasureLoading():
+            return bench.loading(request)
         case protocol.MeasureNoise():
             return bench.noise(request.seconds)
     raise TypeError(f"unknown request {type(request).__name__}")

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from mlir_sched.outcome import LoadCost
 from mlir_sched.processes.memory import machine_memory_bytes
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
@@ -83,6 +84,14 @@ class Bench(ABC):
             RuntimeError: The bench has no other threads.
         """
         raise RuntimeError("races are looked for on the CPU only")
+
+    def loading(self, request: protocol.MeasureLoading) -> LoadCost:  # noqa: ARG002 - for benches in whose memory it is
+        """Load a program in this process, which has loaded none, and return what that takes.
+
+        Raises:
+            RuntimeError: Programs do not lie in the memory of this process.
+        """
+        raise RuntimeError("what loading takes is measured on the CPU only")
 
     def noise(self, seconds: float) -> tuple[float, ...]:  # noqa: ARG002 - for benches that have one
         """Run the calibration kernel for some seconds, and return the seconds of every run.

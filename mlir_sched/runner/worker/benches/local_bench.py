@@ -7,10 +7,12 @@ from typing import ParamSpec, TypeVar
 
 import iree.runtime as rt
 
+from mlir_sched.outcome import LoadCost
 from mlir_sched.runner import protocol
 from mlir_sched.runner.worker.benches.chained_bench import ChainedBench
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.device import Device, LocalDevice
+from mlir_sched.runner.worker.loading import load_cost
 from mlir_sched.runner.worker.sequences import MOST_CALLS, RestartedCalls
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, warm_call_s
@@ -71,6 +73,10 @@ class LocalBench(ChainedBench[Callee]):
         """Time a program and the baseline in turns."""
         baseline, own = self._callee(protocol.BASELINE), self._callee(request.handle)
         return self._timed(self._sampler.pairs, baseline, own, request)
+
+    def loading(self, request: protocol.MeasureLoading) -> LoadCost:
+        """Load a program on the cores of timing, and call it."""
+        return load_cost(self._device, request.program, request.calls)
 
     def noise(self, seconds: float) -> tuple[float, ...]:
         """Run the calibration kernel on one core after the other, and return the seconds of every run."""

@@ -1,0 +1,52 @@
+"""What a result says of loading the program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_result import LOADING, RESULT, WHOLE
+
+from mlir_sched.cli.tune import loading_lines, summary_lines
+from mlir_sched.outcome import LoadCost
+from mlir_sched.tuned_folder.report import page
+from mlir_sched.tuned_folder.result import Loading
+
+WORDS = (
+    "loads in 1.2 s (untuned 300 ms), with 190.0 MiB of memory at most (untuned 100.0 MiB), "
+    "and needs 95.0 MiB then (untuned 90.0 MiB)"
+)
+UNTUNED = LoadCost(1.0, 2**30, 2**30)
+MORE = 2**28
+"""Bytes that are more than a fifth of those above."""
+
+
+def test_loading_is_told_where_it_takes_far_more() -> None:
+    assert WORDS in summary_lines(WHOLE)
+    assert WORDS not in summary_lines(RESULT)
+    assert loading_lines(replace(LOADING, tuned=LOADING.untuned)) == []
+
+
+def test_the_page_tells_what_is_known_of_loading() -> None:
+    assert f"The program {WORDS}." in page(WHOLE, b"")
+    assert "loads in" not in page(RESULT, b"")
+
+
+@pytest.mark.parametrize(
+    ("tuned", "costs_more"),
+    [
+        (UNTUNED, False),
+        (replace(UNTUNED, seconds=1.4), False),
+        (replace(UNTUNED, seconds=1.6), True),
+        (replace(UNTUNED, peak_bytes=UNTUNED.peak_bytes + MORE), True),
+        (replace(UNTUNED, resident_bytes=UNTUNED.resident_bytes + MORE), True),
+        (replace(UNTUNED, resident_bytes=UNTUNED.resident_bytes + MORE // 2), False),
+        (LoadCost(0.0, 0, 0), False),
+    ],
+)
+def test_what_is_far_more(tuned: LoadCost, costs_more: bool) -> None:
+    assert Loading(UNTUNED, tuned).costs_more == costs_more
+
+
+def test_a_few_pages_more_are_not_told_of() -> None:
+    assert not Loading(LoadCost(1e-3, 2**20, 2**20), LoadCost(3e-3, 2**22, 2**22)).costs_more
