@@ -9,7 +9,7 @@ from iree.compiler.dialects import arith, linalg, tensor
 
 Reassociation = Sequence[Sequence[int]]
 COLLAPSE, EXPAND, CONCAT = "tensor.collapse_shape", "tensor.expand_shape", "tensor.concat"
-GENERIC, SLICE = "linalg.generic", "tensor.extract_slice"
+GENERIC, SLICE, BARRIER = "linalg.generic", "tensor.extract_slice", "iree_tensor_ext.compute_barrier.start"
 
 
 def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, result_dims: str) -> Any:
@@ -146,8 +146,7 @@ def added(init: Any, sums: Any, order: Sequence[int]) -> Any:
 
 def barrier(value: Any) -> Any:
     """Return a tensor that IREE makes whole and in its own layout: it is fused into no op that reads it."""
-    name = "iree_tensor_ext.compute_barrier.start"
-    return ir.Operation.create(name, operands=[value], results=[value.type]).result
+    return ir.Operation.create(BARRIER, operands=[value], results=[value.type]).result
 
 
 def collapse(source: Any, groups: Reassociation) -> Any:

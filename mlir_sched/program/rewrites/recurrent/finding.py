@@ -41,9 +41,9 @@ def _settled(sites: Sequence[StepProduct], ops: Sequence[Any]) -> list[StepProdu
 def pays(alike: Iterable[StepProduct]) -> bool:
     """Say whether one product of a whole sequence costs less than products of its slices.
 
-    It may multiply no more rows than they do. They read the weights again for each of them, and their results are small
-    enough to stay in the caches for their reader; those of the whole sequence, at worst, are written and read once
-    more.
+    For every further slice they read the weights once more; for every row that no slice takes, it multiplies by them
+    once more. Their results are small enough to stay in the caches for their reader; those of the whole sequence, at
+    worst, are written and read once more.
 
     Args:
         alike: Products of slices of one sequence that the whole product replaces.
@@ -56,7 +56,8 @@ def pays(alike: Iterable[StepProduct]) -> bool:
     rows = sum(each.rows * times for each, times in zip(slices.values(), runs, strict=True))
     weights = prod(site.linear.op.operands[site.linear.weights].type.shape)
     results = site.all_rows * prod(site.linear.op.results[0].type.shape[1:])
-    return site.all_rows <= rows and (sum(runs) - 1) * weights > 2 * results
+    further = sum(runs) - 1
+    return site.all_rows - rows <= further and further * weights > 2 * results
 
 
 def runs_of(op: Any, value: Any) -> int:
@@ -127,7 +128,7 @@ def _takes_rows(site: StepProduct) -> bool:
     )
     others, static = list(image.type.shape)[1:], [sizes[site.lead :], list(site.sequence.type.shape)[site.lead :]]
     fixed = {*strides} == {1} and not any(offsets[site.lead :]) and len(op.operands) == 1 + _varying(offsets)
-    return fixed and static == [others, others] and prod(sizes[: site.lead]) == site.rows
+    return fixed and static == [others, others] and prod(site.taken) == site.rows
 
 
 def _varying(numbers: Sequence[int]) -> int:

@@ -20,7 +20,19 @@ from iree.compiler.dialects import tensor, transform
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.dag_site import DagRewrite, Path
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, collapse, expand, resized, slice_of, zeros
+from mlir_sched.program.rewrites.linalg_ops import (
+    BARRIER,
+    COLLAPSE,
+    EXPAND,
+    SLICE,
+    barrier,
+    collapse,
+    expand,
+    resized,
+    slice_of,
+    transposed,
+    zeros,
+)
 from mlir_sched.program.rewrites.recurrent.finding import LOOP, step_products
 from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
 from mlir_sched.program.rewrites.replacement import ops_named, require_number
@@ -37,23 +49,28 @@ class JoinedSteps(DagRewrite[StepProduct]):
         return step_products(program)
 
     def compute(self, site: StepProduct, *inputs: Any) -> Any:
-        """Return the rows of the slice from the product of the whole sequence."""
+        """Return the rows of the slice from the product of the whole sequence.
+
+        Where they lie side by side, a barrier keeps them a tensor of their own, which is no copy: what reads the rows
+        of one step is then the same dispatch as what reads those of another one.
+        """
         given = dict(zip(site.leaves, inputs, strict=True))
         value = _product(site, given)
         columns = list(value.type.shape[1:])
         rows = [[*range(site.lead)], *([site.lead + dim] for dim in range(len(columns)))]
-        taken = list(ir.DenseI64ArrayAttr(site.slice.attributes["static_sizes"]))[: site.lead]
         if site.lead > 1:
-            value = expand(value, rows, [*site.sequence.type.shape[: site.lead], *columns])
+            value = expand(value, rows, [*_in_order(site, site.sequence.type.shape), *columns])
         varying = iter([given[way] for way in site.varying])
         offsets = [next(varying) if isinstance(offset, ir.Value) else offset for offset in site.offsets]
-        value = slice_of(value, [*offsets, *[0] * len(columns)], [*taken, *columns])
+        sizes = [*_in_order(site, site.taken), *columns]
+        value = slice_of(value, [*_in_order(site, offsets), *[0] * len(columns)], sizes)
+        value = value if site.varying or not site.is_contiguous else barrier(value)
         return collapse(value, rows) if site.lead > 1 else value
 
     def marked(self, result: Any) -> Any:
         """Return the last op of the product of the whole sequence."""
         op = producer(result)
-        while op.name in (COLLAPSE, EXPAND, SLICE):
+        while op.name in (BARRIER, COLLAPSE, EXPAND, SLICE):
             op = producer(op.operands[0])
         return op
 
@@ -71,9 +88,16 @@ class JoinedSteps(DagRewrite[StepProduct]):
         return module
 
 
+def _in_order(site: StepProduct, each: Sequence[Any]) -> list[Any]:
+    """Return what belongs to each dimension of the rows in the order of the product of the whole sequence."""
+    return [each[dim] for dim in site.order]
+
+
 def _product(site: StepProduct, given: Mapping[Path, Any]) -> Any:
     """Return the product of the whole sequence, as (rows, columns), with what follows it."""
     op, image = site.linear.op, given[site.sequence_way]
+    if site.order != [*range(site.lead)]:
+        image = transposed(image, [*site.order, *range(site.lead, image.type.rank)])
     if site.lead > 1:
         image = collapse(image, [[*range(site.lead)], *([dim] for dim in range(site.lead, image.type.rank))])
     kind = op.results[0].type

@@ -112,6 +112,30 @@ class StepProduct(DagSite):
         return [next(varying) if offset == unknown else offset for offset in static][: self.lead]
 
     @property
+    def taken(self) -> list[int]:
+        """The sizes of the slice along the dimensions of the rows."""
+        return list(ir.DenseI64ArrayAttr(self.slice.attributes["static_sizes"]))[: self.lead]
+
+    @property
+    def order(self) -> list[int]:
+        """The order of the dimensions of the rows in which those of one step lie side by side, if there is one.
+
+        Dimensions that the slice takes one element of come first. In a loop, which has one slice, they stay in order.
+        """
+        dims = range(self.lead)
+        parts = [dim for dim in dims if self.taken[dim] < self.sequence.type.shape[dim]]
+        if self.varying or any(self.taken[dim] > 1 for dim in parts):
+            return [*dims]
+        return [*parts, *(dim for dim in dims if dim not in parts)]
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the rows of the slice lie side by side in this order."""
+        taken, shape = ([sizes[dim] for dim in self.order] for sizes in (self.taken, self.sequence.type.shape))
+        parts = [dim for dim in range(self.lead) if taken[dim] < shape[dim]]
+        return prod(taken[: max(parts, default=0)]) == 1
+
+    @property
     def lead(self) -> int:
         """How many dimensions of the sequence the rows lie along."""
         return self.sequence.type.rank - (self.linear.op.operands[1 - self.linear.weights].type.rank - 1)
@@ -132,7 +156,7 @@ class StepProduct(DagSite):
         numbers = [constant_key(step.op.operands[place]) for step in self.steps for place in step.numbers]
         weights = constant_key(self.linear.op.operands[self.linear.weights])
         forms = (OpSite(op).form for op in (self.linear.op, *(step.op for step in self.steps)))
-        return self.sequence, self.lead, weights, self.along, *forms, *numbers
+        return self.sequence, *self.order, weights, self.along, *forms, *numbers
 
     @property
     def _image(self) -> Path:
