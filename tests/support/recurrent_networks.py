@@ -25,6 +25,7 @@ class Recurrent:
         time_first: Whether the first dimension of the sequence are the steps, not the batch.
         steps, batch, features: Sizes; a step of the input has as many numbers as the state.
         alternating: Whether the input of every other step, written out, is multiplied by the weights of the state.
+        gates_apart: Whether each gate has products of its own, with parts of the weights, as ONNX writes a layer.
         fed_back: Whether each step reads a sequence to which the state before it is added.
     """
 
@@ -36,6 +37,7 @@ class Recurrent:
     features: int = 8
     fed_back: bool = False
     alternating: bool = False
+    gates_apart: bool = False
 
     @property
     def sequence(self) -> tuple[int, ...]:
@@ -90,7 +92,7 @@ class Recurrent:
 """
 
     def _written_out(self) -> str:
-        lines = _Lines({"%x": self.sequence, "%begin": (self.batch, self.features)})
+        lines = self._lines(begin=(self.batch, self.features))
         state = memory = "%begin"
         for step in range(self.steps):
             state, memory = self._step(lines, str(step), state, memory)
@@ -98,7 +100,7 @@ class Recurrent:
 
     def _loop(self) -> str:
         shape = (self.batch, self.features)
-        kind, lines = tensor_of(shape), _Lines({"%x": self.sequence, "%state": shape, "%memory": shape})
+        kind, lines = tensor_of(shape), self._lines(state=shape, memory=shape)
         state, memory = self._step(lines, "%t", "%state", "%memory")
         return f"""  %last:2 = scf.for %t = %first to %end step %next
       iter_args(%state = %begin, %memory = %begin) -> ({kind}, {kind}) {{
@@ -113,12 +115,8 @@ class Recurrent:
         sizes = (1, self.batch, self.features) if self.time_first else (self.batch, 1, self.features)
         sequence = lines.added("%x", state) if self.fed_back else "%x"
         step = lines.collapsed(lines.slice(sequence, offsets, sizes))
-        columns = GATES[self.cell] * self.features
-        weights = "of_state" if self.alternating and int(at) % 2 else "of_step"
-        new, old = (
-            [lines.slice(product, [0, gate], (self.batch, self.features)) for gate in range(0, columns, self.features)]
-            for product in (lines.product(step, weights, columns), lines.product(state, "of_state", columns))
-        )
+        weights = "%of_state" if self.alternating and int(at) % 2 else "%of_step"
+        new, old = self._gates(lines, step, weights), self._gates(lines, state, "%of_state")
         if self.cell == "gru":
             reset, update = (lines.each(SIGMOID, lines.each(ADD, *each)) for each in zip(new[:2], old[:2], strict=True))
             candidate = lines.each(TANH, lines.each(ADD, new[2], lines.each(MULTIPLY, reset, old[2])))
@@ -129,6 +127,23 @@ class Recurrent:
         added = lines.each(MULTIPLY, read, lines.each(TANH, candidate))
         memory = lines.each(ADD, lines.each(MULTIPLY, kept, memory), added)
         return lines.each(MULTIPLY, shown, lines.each(TANH, memory)), memory
+
+    def _gates(self, lines: _Lines, rows: str, weights: str) -> list[str]:
+        """Add what the gates get from rows."""
+        parts = range(0, GATES[self.cell] * self.features, self.features)
+        if not self.gates_apart:
+            product = lines.product(rows, weights, "%bias")
+            return [lines.slice(product, [0, part], (self.batch, self.features)) for part in parts]
+        square, vector = (self.features, self.features), (self.features,)
+        return [
+            lines.product(rows, lines.slice(weights, [part, 0], square), lines.slice("%bias", [part], vector))
+            for part in parts
+        ]
+
+    def _lines(self, **states: tuple[int, ...]) -> _Lines:
+        """Return lines that may use the input, the constants and some states."""
+        names = ("x", "of_step", "of_state", "bias")
+        return _Lines({f"%{name}": self.values(name).shape for name in names} | {f"%{n}": s for n, s in states.items()})
 
 
 @dataclass
@@ -159,19 +174,18 @@ class _Lines:
         types = f"{self.type(value)} into {tensor_of(shape)}"
         return self._add(f"tensor.collapse_shape {value} [[0, 1], [2]] : {types}", shape)
 
-    def product(self, rows: str, weights: str, columns: int) -> str:
-        """Return rows times transposed weights, plus the bias."""
-        number, inner = self.shapes[rows]
-        stored, shape = tensor_of((columns, inner)), (number, columns)
-        other = self._empty((inner, columns))
-        other = self._add(f"linalg.transpose ins(%{weights} : {stored}) outs({other} : {self.type(other)}) "
-                          "permutation = [1, 0]", (inner, columns))  # fmt: skip
+    def product(self, rows: str, weights: str, bias: str) -> str:
+        """Return rows times transposed weights, plus a bias."""
+        (number, inner), columns = self.shapes[rows], self.shapes[weights][0]
+        shape, other = (number, columns), self._empty((inner, columns))
+        kinds = f"ins({weights} : {self.type(weights)}) outs({other} : {self.type(other)})"
+        other = self._add(f"linalg.transpose {kinds} permutation = [1, 0]", (inner, columns))
         kind, empty = tensor_of(shape), self._empty(shape)
         start = self._add(f"linalg.fill ins(%zero : f32) outs({empty} : {kind}) -> {kind}", shape)
         read = f"ins({rows}, {other} : {self.type(rows)}, {self.type(other)})"
         sums = self._add(f"linalg.matmul {read} outs({start} : {kind}) -> {kind}", shape)
         maps = [_map("i, j"), "affine_map<(i, j) -> (j)>", _map("i, j")]
-        return self._generic(maps, f"ins({sums}, %bias : {kind}, {tensor_of((columns,))})", 2, ADD, shape)
+        return self._generic(maps, f"ins({sums}, {bias} : {kind}, {self.type(bias)})", 2, ADD, shape)
 
     def added(self, sequence: str, state: str) -> str:
         """Return a sequence, batch first, with a state added to each of its steps."""

@@ -16,6 +16,7 @@ _COMPUTED = (
     "tensor.collapse_shape",
     "tensor.empty",
     "tensor.expand_shape",
+    "tensor.extract_slice",
 )
 """Ops that IREE evaluates once when all their operands are constants."""
 

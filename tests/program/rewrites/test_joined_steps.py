@@ -40,6 +40,7 @@ NETWORKS = {
     "steps first": replace(LSTM, time_first=True),
     "gru in a loop": replace(GRU, loop=True),
     "lstm in a loop": replace(LSTM, loop=True),
+    "gates apart in a loop": replace(LSTM, loop=True, gates_apart=True),
     "steps first in a loop": replace(GRU, loop=True, time_first=True),
 }
 
@@ -56,8 +57,9 @@ def found(text: str) -> Iterator[list[StepProduct]]:
 def test_the_products_of_a_layer_are_one(name: str) -> None:
     network = NETWORKS[name]
     with found(network.text()) as sites:
-        assert len(sites) == (1 if network.loop else network.steps)
-        assert len({site.whole for site in sites}) == 1
+        products = 4 if network.gates_apart else 1
+        assert len(sites) == products * (1 if network.loop else network.steps)
+        assert len({site.whole for site in sites}) == products
         assert [len(site.steps) for site in sites] == [1] * len(sites), "the bias is added to all rows at once"
 
 
@@ -100,7 +102,7 @@ def test_whole_sequences_give_the_same_results(tmp_path: Path) -> None:
     names = {f"case{number}": name for number, name in enumerate(NETWORKS)}
     model = write(tmp_path, "".join(NETWORKS[name].text(function) for function, name in names.items()))
     flags = library_for(JoinedSteps(), model, tmp_path)
-    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"joined_steps": len(NETWORKS)}
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"joined_steps": len(NETWORKS) + 3}, "four gates"
     joined = compile_to_bytes(model, flags)
     for function, name in names.items():
         x = NETWORKS[name].values("x")

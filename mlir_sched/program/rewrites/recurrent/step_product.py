@@ -138,7 +138,8 @@ class StepProduct(DagSite):
     @property
     def lead(self) -> int:
         """How many dimensions of the sequence the rows lie along."""
-        return self.sequence.type.rank - (self.linear.op.operands[1 - self.linear.weights].type.rank - 1)
+        image = self.linear.op.operands[1 - self.linear.weights]
+        return int(self.sequence.type.rank - image.type.rank + 1)
 
     @property
     def rows(self) -> int:
