@@ -45,7 +45,7 @@ class JoinedSteps(DagRewrite[StepProduct]):
     name = "joined_steps"
 
     def sites(self, program: ir.Module) -> list[StepProduct]:
-        """Return the products of slices that together take every row of their sequence."""
+        """Return the products of slices that are worth one product of their whole sequence."""
         return step_products(program)
 
     def compute(self, site: StepProduct, *inputs: Any) -> Any:
