@@ -33,6 +33,7 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
         "summary": lambda _: summary(),
         "api": lambda _: reference.api(),
         "packages": lambda _: reference.packages(),
+        "layouts": lambda _: reference.layouts(),
     }
 
 

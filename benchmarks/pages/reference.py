@@ -18,6 +18,7 @@ from benchmarks.peers.client import ROOT
 from mlir_sched.cli.app import app
 from mlir_sched.database.schema import METADATA
 from mlir_sched.errors import FailureClass
+from mlir_sched.program.rewrites.layout.rules import RULES
 from mlir_sched.sampling import Distribution
 from mlir_sched.transform_scripts.schedule import Schedule
 
@@ -176,6 +177,12 @@ def packages() -> str:
     for number, names in enumerate(_layers()):
         rows += [[str(number), f"`{name.replace('.', '/')}`", in_a_cell(_says(name))] for name in names]
     return markdown_table(["layer", "package", "what it is"], rows)
+
+
+def layouts() -> str:
+    """Return the table of the ops that can be computed channels last, with what each does to channels."""
+    rows = [[", ".join(f"`{name}`" for name in rule.names), rule.effect] for rule in dict.fromkeys(RULES.values())]
+    return markdown_table(["op", "channels"], rows)
 
 
 def _layers() -> tuple[tuple[str, ...], ...]:

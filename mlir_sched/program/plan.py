@@ -109,8 +109,7 @@ class Plan:
     def steps(self) -> tuple[ProgramRewrite, ...]:
         """The rewrites as they are made, with those for other algorithms and for what a flag must not change."""
         places, keeping = self.places, FLAG_SITES.values()
-        steps = (*self._chosen, *(made(places[made.symbol]) for made in keeping if made.symbol in places))
-        return (*(step.followed() for step in steps[:-1]), *steps[-1:])
+        return (*self._chosen, *(made(places[made.symbol]) for made in keeping if made.symbol in places))
 
     @property
     def _chosen(self) -> tuple[ProgramRewrite, ...]:

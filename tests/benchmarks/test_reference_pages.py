@@ -20,6 +20,7 @@ from benchmarks.pages.summary_fields import json_type, summary
 from mlir_sched.database.schema import METADATA
 from mlir_sched.errors import FailureClass
 from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.program.rewrites.layout.rules import RULES
 from mlir_sched.sampling import Distribution, PerfectTile, Value
 from mlir_sched.transform_scripts.schedule import Schedule
 
@@ -34,6 +35,12 @@ def test_every_class_of_failures_has_a_meaning() -> None:
     assert [row.split(" | ")[0] for row in rows] == [f"| `{one}`" for one in FailureClass]
     assert all(len(row.split(" | ")[1].split()) > 3 for row in rows)
     assert [row.endswith("| yes |") for row in rows] == [one.is_lasting for one in FailureClass]
+
+
+def test_every_op_with_a_rule_is_in_the_table_of_layouts() -> None:
+    table = reference.layouts()
+    assert set(re.findall(r"`((?:linalg|tensor)\.\w+)`", table)) == RULES.keys()
+    assert "<!-- made: layouts -->" in (ROOT / "docs" / "rewrites.md").read_text()
 
 
 def test_every_draw_of_a_schedule_is_there_with_its_parameters() -> None:

@@ -41,7 +41,6 @@ def test_the_name_of_a_plan_is_printed_from_its_data(plan: Plan, name: str) -> N
 def test_rewrites_are_data_with_their_options() -> None:
     assert Plan((ChannelsLast(),)) == LAYOUT
     assert len({Winograd(), Winograd(("8x8x32x32",)), Winograd(("8x8x32x32",))}) == 2
-    assert [step for step in PACKED.steps if step == ChannelsLast(cancel=True)], "its transposes are in the way"
     assert LAYOUT.steps == LAYOUT.rewrites
 
 

@@ -133,7 +133,9 @@ def slice_of(source: Any, offsets: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 
 def transposed(source: Any, order: Sequence[int]) -> Any:
-    """Return a tensor with its dims in another order."""
+    """Return a tensor with its dims in another order; itself where the order is the same."""
+    if list(order) == sorted(order):
+        return source
     empty = tensor.empty([source.type.shape[dim] for dim in order], source.type.element_type)
     return linalg.transpose(source, outs=[empty], permutation=list(order)).operation.result
 

@@ -94,8 +94,13 @@ def require_number(handle: Any, number: int) -> None:
 
 def mark(handle: Any, rewrite: str) -> None:
     """Emit the attribute that proves a rewrite, on all ops of a handle."""
-    name = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(rewrite)).result
-    transform.AnnotateOp(handle, REWRITTEN, param=name)
+    annotate(handle, REWRITTEN, rewrite)
+
+
+def annotate(handle: Any, attribute: str, text: str) -> None:
+    """Emit an attribute on all ops of a handle."""
+    value = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(text)).result
+    transform.AnnotateOp(handle, attribute, param=value)
 
 
 def included(symbol: str, handle: Any) -> Any:

@@ -39,10 +39,6 @@ class ProgramRewrite(ABC):
         """
         return ()
 
-    def followed(self) -> ProgramRewrite:
-        """Return the rewrite as it has to be where another one follows; by default the same."""
-        return self
-
     @abstractmethod
     def applies(self, program: ir.Module) -> bool:
         """Say whether a program has something to rewrite.

@@ -202,7 +202,7 @@ class Convolutions(SiteKind):
 
     def shapes(self, program: StagedProgram) -> list[str]:
         """Return the shapes of the convolutions that Winograd's algorithms can compute, channels last."""
-        layout = (ChannelsLast().followed(),)
+        layout = (ChannelsLast(),)
         if not applies(layout, program):
             return []
         return [site.shape for site in Winograd().sites(rewritten(layout, program).module)]

@@ -10,8 +10,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.layout.gather_site import EXTRACT, GENERIC, GatherSite, gather_site
-from mlir_sched.program.rewrites.replacement import match_dag, operand_of, ops_named
+from mlir_sched.program.rewrites.layout.gather_site import EXTRACT, GatherSite, gather_site
+from mlir_sched.program.rewrites.replacement import operand_of, ops_named
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
 
 
@@ -31,18 +31,11 @@ class GatherRewrite(SiteRewrite[GatherSite]):
 
     def match(self, root: Any, site: GatherSite) -> None:
         """Emit the comparison of the op that makes an element, and of what the element is computed from."""
-        transform.MatchOperationNameOp(root, [site.last.name])
-        match_dag(site.last, site.leaves, root)
+        site.match(root)
 
     def find(self, module: Any, site: GatherSite, matcher: str) -> Any:
         """Emit a handle on the ops with such bodies that have the form and the type of the site's."""
-        any_op = transform.AnyOpType.get()
-        form = {name: site.op.attributes[name] for name in ("indexing_maps", "iterator_types")}
-        each = transform.ForeachOp([any_op], [super().find(module, site, matcher)])
-        with ir.InsertionPoint(each.body):
-            parent = transform.GetParentOp(any_op, each.bodyTargets[0], op_name=GENERIC).result
-            transform.YieldOp([ops_named(parent, GENERIC, form, site.result.type)])
-        return each.results[0]
+        return site.find(super().find(module, site, matcher))
 
     def inputs(self, op: Any, site: GatherSite) -> list[Any]:
         """Emit handles on the tensors of indices, and on the images, which only the body names."""

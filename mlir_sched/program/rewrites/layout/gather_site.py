@@ -7,9 +7,8 @@ at the numbers of a tensor, which the body asserts to be rows of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,10 +18,10 @@ from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
+from mlir_sched.program.rewrites.layout.bodies import GENERIC, INDEX, Body, is_leaf, values_of
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, maps_of
-from mlir_sched.program.rewrites.replacement import attributes_of
 
-GENERIC, EXTRACT, INDEX, ASSERT = "linalg.generic", "tensor.extract", "linalg.index", "cf.assert"
+EXTRACT, ASSERT = "tensor.extract", "cf.assert"
 BATCH, CHANNEL = 0, 1
 """Loops of a gather channels first, and dims of its images."""
 LESS = 2
@@ -32,24 +31,12 @@ CONSTANT_RANGES = "constant_ranges"
 
 
 @dataclass(frozen=True)
-class GatherSite:
+class GatherSite(Body):
     """An op whose body reads elements of tensors that are not its operands.
 
     Attributes:
         op: A ``linalg.generic`` of one result; its operands are tensors of indices, or of weights, and the init.
     """
-
-    op: Any
-
-    @property
-    def result(self) -> Any:
-        """The op's result."""
-        return self.op.result
-
-    @property
-    def block(self) -> Any:
-        """The op's body."""
-        return self.op.regions[0].blocks[0]
 
     @property
     def indices(self) -> list[Any]:
@@ -71,36 +58,16 @@ class GatherSite:
         """The tensors of indices, then the images."""
         return [*self.indices, *self.images]
 
-    @cached_property
-    def values(self) -> list[Any]:
-        """The values that an element of the result is computed from, each after its operands, then the element."""
-        return list(_values(list(self.block)[-1].operation.operands[0], set()))
-
-    @property
-    def leaves(self) -> list[Any]:
-        """Those values that a matcher takes as given: arguments of the body, indices of loops, images."""
-        return list(filter(_is_leaf, self.values))
-
     @property
     def last(self) -> Any:
         """The op of the body that makes an element."""
-        return producer(self.values[-1])
-
-    @property
-    def matched(self) -> tuple[Any, ...]:
-        """What a matcher compares: the op's form, and how an element is computed from values of some types."""
-        numbers = {value: number for number, value in enumerate(self.values)}
-        ops = [producer(value) for value in self.values if not _is_leaf(value)]
-        steps = [(op.name, attributes_of(op), *map(numbers.get, op.operands)) for op in ops]
-        return attributes_of(self.op), *(str(value.type) for value in (self.result, *self.values)), *steps
+        return producer(self.element)
 
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for gathers that the same replacement is right for."""
-        given = {value: number for number, value in enumerate([*self.block.arguments, *self.images])}
-        leaves = [given[leaf] if leaf in given else attributes_of(producer(leaf)) for leaf in self.leaves]
         counted = [self._counted_loop(number) for number in range(len(self.indices))]
-        return *self.matched, *leaves, *counted, *(str(value.type) for value in self.inputs)
+        return *super().kind, *counted, *(str(value.type) for value in self.inputs)
 
     @property
     def keeps_channels(self) -> bool:
@@ -169,7 +136,7 @@ class GatherSite:
     def _loops_of(self, value: Any) -> set[int]:
         """Return the loops that a value of the body depends on."""
         found = set[int]()
-        for leaf in filter(_is_leaf, _values(value, set())):
+        for leaf in filter(is_leaf, values_of(value, set())):
             op = producer(leaf)
             if leaf in self.block.arguments:
                 found |= _loops(maps_of(self.op)[leaf.arg_number].results)
@@ -213,21 +180,6 @@ def _counts_up(op: Any) -> bool:
 def loop_of(index: Any) -> int:
     """Return the loop of a ``linalg.index``."""
     return int(ir.IntegerAttr(index.attributes["dim"]).value)
-
-
-def _values(value: Any, seen: set[Any]) -> Iterator[Any]:
-    """Yield the values that a value is computed from and were not seen, each after its operands, then the value."""
-    if value in seen:
-        return
-    seen.add(value)
-    for operand in () if _is_leaf(value) else producer(value).operands:
-        yield from _values(operand, seen)
-    yield value
-
-
-def _is_leaf(value: Any) -> bool:
-    op = producer(value)
-    return op is None or op.name == INDEX or isinstance(value.type, ir.RankedTensorType)
 
 
 def _is_below_zero(condition: Any, value: Any) -> bool:

@@ -19,7 +19,7 @@ def pads_with_zeros(op: Any) -> bool:
     """Say whether an op surrounds a static tensor of f32 with a known number of zeros."""
     if op.name != PAD or len(op.operands) != 1 or not is_static_f32(op.operands[0]):
         return False
-    padding = _padding(op)
+    padding = padding_of(op)
     if any(min(side, default=0) < 0 for side in sides_of(op)) or padding is None or padding.name != "arith.constant":
         return False
     return bool(ir.FloatAttr(padding.attributes["value"]).value == 0.0)
@@ -27,7 +27,7 @@ def pads_with_zeros(op: Any) -> bool:
 
 def number_around(pad: Any) -> str:
     """Return the constant around a static tensor, as text; empty for other padding."""
-    padding, kind = _padding(pad), pad.operands[0].type
+    padding, kind = padding_of(pad), pad.operands[0].type
     if len(pad.operands) != 1 or not kind.has_static_shape or padding is None or padding.name != "arith.constant":
         return ""
     return str(padding.attributes["value"]) if min(map(min, filter(None, sides_of(pad))), default=0) >= 0 else ""
@@ -47,7 +47,7 @@ def only_pad(handle: Any, pad: Any) -> Any:
     """Emit a handle on the ``tensor.pad`` of a handle; fail unless it has the widths and the constant of ``pad``."""
     found = only_op(handle, PAD, widths_of(pad))
     yielded = only_op(found, "tensor.yield")
-    match_dag(_padding(pad), [], producer_of(yielded, 0))
+    match_dag(padding_of(pad), [], producer_of(yielded, 0))
     return found
 
 
@@ -58,8 +58,12 @@ def padded(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
 
 def padded_alike(source: Any, pad: Any) -> Any:
     """Return a tensor padded as another one is, with the same constant."""
-    low, high = sides_of(pad)
-    return _surrounded(source, low, high, copied(_padding(pad), []).result)
+    return surrounded_alike(source, *sides_of(pad), pad)
+
+
+def surrounded_alike(source: Any, low: Sequence[int], high: Sequence[int], pad: Any) -> Any:
+    """Return a tensor with the constant around it that a padded one has."""
+    return _surrounded(source, low, high, copied(padding_of(pad), []).result)
 
 
 def _surrounded(source: Any, low: Sequence[int], high: Sequence[int], number: Any) -> Any:
@@ -69,10 +73,10 @@ def _surrounded(source: Any, low: Sequence[int], high: Sequence[int], number: An
     result = tensor.PadOp(ir.RankedTensorType.get(shape, kind.element_type), source, [], [], low, high)
     block = result.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
     with ir.InsertionPoint(block):
-        tensor.yield_(number)
+        tensor.yield_(value)
     return result.result
 
 
-def _padding(pad: Any) -> Any:
+def padding_of(pad: Any) -> Any:
     """Return the op that makes the padding value; None when no op makes it."""
     return producer(list(pad.regions[0].blocks[0])[-1].operation.operands[0])

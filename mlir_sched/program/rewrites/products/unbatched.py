@@ -10,38 +10,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.linalg_ops import dims_map, maps_of
-from mlir_sched.program.rewrites.replacement import append_sequence, ops_named
-from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-
-PASS = "iree-global-opt-convert-batch-matmul-to-matmul"
-"""IREE's pass, on every ``util.func``."""
+from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
 
 
 @dataclass(frozen=True)
-class UnbatchedProducts(ProgramRewrite):
+class UnbatchedProducts(PassRewrite):
     """Runs IREE's pass before another rewrite, which has to come after it."""
 
     name = "unbatched_products"
+    iree_pass = "iree-global-opt-convert-batch-matmul-to-matmul"
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether a batch of several matrices is multiplied by the same weights."""
         products = (op for op in walk(program.operation) if op.name == "linalg.batch_matmul")
         return any(op.operands[1].type.shape[0] > 1 and _is_broadcast(op.operands[1]) for op in products)
-
-    def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append the sequence that runs the pass; see :meth:`ProgramRewrite.append`."""
-        del program
-
-        def rewrite(module: Any) -> Any:
-            transform.ApplyRegisteredPassOp(transform.AnyOpType.get(), ops_named(module, "util.func"), PASS)
-            return module
-
-        append_sequence(library, self.name, rewrite, consumes=True)
-        return self.name
 
 
 def _is_broadcast(weights: Any) -> bool:

@@ -1,0 +1,164 @@
+"""Ops that move data: transposes, reshapes, slices, joins and padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor, transform
+
+from mlir_sched.compiler.operations import producer
+from mlir_sched.payload import PAD
+from mlir_sched.program.rewrites.constant_values import scalar_constant
+from mlir_sched.program.rewrites.convolution_ops import is_static_f32
+from mlir_sched.program.rewrites.layout.bodies import parents
+from mlir_sched.program.rewrites.layout.channel_dims import Form, reshaped_groups
+from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EXPAND, collapse, expand, transposed
+from mlir_sched.program.rewrites.padding.tensor_pad import padded, padding_of, sides_of, widths_of
+from mlir_sched.program.rewrites.replacement import match_dag, producer_of
+
+SLICE, TRANSPOSE = "tensor.extract_slice", "linalg.transpose"
+
+
+class Transpositions(Rule):
+    """``linalg.transpose``."""
+
+    names = (TRANSPOSE,)
+    effect = "moves channels: a transpose of what lies in memory, or nothing"
+    form = Form.ANY
+
+    def fits(self, op: Any) -> bool:
+        """Say whether all sizes are known."""
+        return bool(op.result.type.has_static_shape)
+
+    def marked(self, op: Any, result: Any) -> None:
+        """Return None."""
+        del op, result
+
+    def axes(self, op: Any) -> list[Axes]:
+        """Return the dims of the source."""
+        moved = _numbers(op, "permutation")
+        return [range(len(moved)), moved, moved]
+
+    def inputs(self, op: Any) -> list[Any]:
+        """Return the source."""
+        return [op.operands[0]]
+
+    def handles(self, handle: Any, op: Any) -> list[Any]:
+        """Emit a handle on the source."""
+        return super().handles(handle, op)[:1]
+
+    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+        """Return the source with its dims in the order of the result."""
+        moved, before = _numbers(op, "permutation"), orders(op.operands[0])
+        return transposed(inputs[0], [before.index(moved[dim]) for dim in orders(op.result)])
+
+
+class Reshapes(Rule):
+    """``tensor.expand_shape`` and ``tensor.collapse_shape``."""
+
+    names = (EXPAND, COLLAPSE)
+    effect = "splits channels, or joins them, where nothing else is split or joined with them"
+    form = Form.GROUPED
+
+    def fits(self, op: Any) -> bool:
+        """Say whether all sizes are known."""
+        return len(op.operands) == 1 and all(value.type.has_static_shape for value in (op.operands[0], op.result))
+
+    def marked(self, op: Any, result: Any) -> None:
+        """Return None."""
+        del op, result
+
+    def axes(self, op: Any) -> list[Axes]:
+        """Return the dims of the shorter shape."""
+        groups = [[ir.IntegerAttr(dim).value for dim in group] for group in op.attributes["reassociation"]]
+        longer = [number for number, group in enumerate(groups) for _ in group]
+        axes = [longer, list(range(len(groups)))]
+        return axes if op.name == COLLAPSE else axes[::-1]
+
+    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+        """Return the source reshaped as it lies in memory."""
+        source, result = op.operands[0], op.result
+        shapes = tuple(source.type.shape), tuple(result.type.shape)
+        groups = reshaped_groups(*shapes, tuple(map(tuple, self.axes(op))), [orders(source), orders(result)])
+        assert groups is not None
+        if op.name == COLLAPSE:
+            return collapse(inputs[0], groups)
+        return expand(inputs[0], groups, in_order(shapes[1], orders(result)))
+
+
+class Slices(Rule):
+    """``tensor.extract_slice`` that keeps the number of dims."""
+
+    names = (SLICE,)
+    effect = "keeps channels, or some of them"
+
+    def fits(self, op: Any) -> bool:
+        """Say whether offsets, sizes and strides are known."""
+        return len(op.operands) == 1 and list(op.result.type.shape) == _numbers(op, "static_sizes")
+
+    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+        """Return the part."""
+        order = orders(op.result)
+        offsets, sizes, strides = (
+            in_order(_numbers(op, f"static_{name}"), order) for name in ("offsets", "sizes", "strides")
+        )
+        kind = ir.RankedTensorType.get(sizes, op.result.type.element_type)
+        return tensor.extract_slice(kind, inputs[0], [], [], [], offsets, sizes, strides)
+
+
+class Joins(Rule):
+    """``tensor.concat``."""
+
+    names = (CONCAT,)
+    effect = "joins channels, or pixels"
+
+    def fits(self, op: Any) -> bool:
+        """Say whether all sizes are known."""
+        return all(map(is_static_f32, op.operands))
+
+    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+        """Return the joined values."""
+        order = orders(op.result)
+        kind = ir.RankedTensorType.get(in_order(op.result.type.shape, order), op.result.type.element_type)
+        return tensor.concat(kind, order.index(ir.IntegerAttr(op.attributes["dim"]).value), list(inputs))
+
+
+class Paddings(Rule):
+    """``tensor.pad`` with one number."""
+
+    names = (PAD,)
+    effect = "keeps channels; surrounds them with a number"
+
+    def fits(self, op: Any) -> bool:
+        """Say whether a static tensor is surrounded by a known number of equal elements."""
+        return len(op.operands) == 1 and is_static_f32(op.operands[0]) and scalar_constant(_value(op)) is not None
+
+    def key(self, op: Any) -> tuple[Any, ...]:
+        """Return what a script sees: widths and number."""
+        return PAD, str(op.result.type), str(widths_of(op)), scalar_constant(_value(op))
+
+    def match(self, root: Any, op: Any) -> None:
+        """Emit the comparison of the number."""
+        transform.MatchOperationNameOp(root, ["tensor.yield"])
+        match_dag(padding_of(op), [], producer_of(root, 0))
+
+    def find(self, found: Any, op: Any) -> Any:
+        """Emit a handle on the paddings with such a number that have the widths and the type of this one."""
+        return parents(found, PAD, widths_of(op), op.result.type)
+
+    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+        """Return the padded value."""
+        low, high = (in_order(side, orders(op.result)) for side in sides_of(op))
+        return padded(inputs[0], low, high, scalar_constant(_value(op)) or 0.0)
+
+
+def _value(pad: Any) -> Any:
+    """Return the number around a padded tensor."""
+    return list(pad.regions[0].blocks[0])[-1].operation.operands[0]
+
+
+def _numbers(op: Any, name: str) -> list[int]:
+    return list(ir.DenseI64ArrayAttr(op.attributes[name]))

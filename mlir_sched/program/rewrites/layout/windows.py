@@ -1,0 +1,182 @@
+"""Convolutions and poolings with channels first, which say where channels are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor, transform
+
+from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.constant_values import scalar_constant
+from mlir_sched.program.rewrites.convolution_ops import (
+    FILTER_TO_LAST,
+    PLANE_FIRST,
+    dilations_of,
+    is_static_f32,
+    strides_of,
+)
+from mlir_sched.program.rewrites.layout.channel_dims import Dims
+from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
+from mlir_sched.program.rewrites.linalg_ops import (
+    barrier,
+    dims_map,
+    generic,
+    multiply_add,
+    number,
+    transposed,
+)
+from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, operand_of, producer_of
+
+BROADCAST, FILL = "linalg.broadcast", "linalg.fill"
+
+
+@dataclass(frozen=True)
+class Last:
+    """The channels-last form of an op.
+
+    Attributes:
+        name: Name of the op, without the dialect, which is also its builder's.
+        filter: Order of the dims of its second operand.
+    """
+
+    name: str
+    filter: tuple[int, ...]
+
+    def build(self, *operands: Any, **attributes: Any) -> Any:
+        """Return the op's result."""
+        result = getattr(linalg, self.name)(*operands, **attributes)
+        return result if isinstance(result, ir.Value) else result.result
+
+
+FORMS = {
+    PLANE_FIRST: Last("conv_2d_nhwc_hwcf", FILTER_TO_LAST),
+    "linalg.depthwise_conv_2d_nchw_chw": Last("depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
+    "linalg.conv_1d_ncw_fcw": Last("conv_1d_nwc_wcf", (2, 1, 0)),
+    "linalg.depthwise_conv_1d_ncw_cw": Last("depthwise_conv_1d_nwc_wc", (1, 0)),
+    "linalg.pooling_nchw_max": Last("pooling_nhwc_max", (0, 1)),
+    "linalg.pooling_nchw_sum": Last("pooling_nhwc_sum", (0, 1)),
+}
+"""By the name of the channels-first op."""
+GROUPED_FIRST = "linalg.conv_2d_ngchw_gfchw"
+"""The grouped convolution over images (batch, groups, channels, rows, columns)."""
+
+
+class Windows(Rule):
+    """Convolutions and poolings of one or two dimensions, with or without groups.
+
+    A bias that starts the sums, as PyTorch exports it, is added to the result: scripts compute a convolution from
+    zeros, with what follows in the same tile.
+    """
+
+    names = (*FORMS, GROUPED_FIRST)
+    effect = "channels are the second dim (of grouped convolutions the second and third): computed channels last"
+
+    def fits(self, op: Any) -> bool:
+        """Say whether all sizes are known and the sums start with one number, or with one per channel."""
+        start = producer(op.operands[2])
+        if start is None or not all(map(is_static_f32, op.operands)):
+            return False
+        return start.name == BROADCAST or (start.name == FILL and scalar_constant(start.operands[0]) is not None)
+
+    def axes(self, op: Any) -> list[Axes]:
+        """Return those of equal places for images; a filter has none."""
+        image, taps, init, result = super().axes(op)
+        return [image, [None] * len(taps), init, result]
+
+    def channels(self, op: Any) -> Dims:
+        """Return the dims of channels, and of groups."""
+        return frozenset([1, 2] if op.name == GROUPED_FIRST else [1])
+
+    def inputs(self, op: Any) -> list[Any]:
+        """Return image, filter, and the bias where there is one."""
+        start = producer(op.operands[2])
+        return [*list(op.operands)[:2], *([start.operands[0]] if start.name == BROADCAST else [])]
+
+    def marked(self, op: Any, result: Any) -> Any:
+        """Return the sums."""
+        made = producer(result)
+        return producer(made.operands[0]) if len(self.inputs(op)) > 2 else made
+
+    def key(self, op: Any) -> tuple[Any, ...]:
+        """Return what a script sees: the op, and how its sums start."""
+        start = producer(op.operands[2])
+        value = scalar_constant(start.operands[0]) if start.name == FILL else str(start.operands[0].type)
+        return super().key(op), start.name, attributes_of(start), value
+
+    def match(self, root: Any, op: Any) -> None:
+        """Emit the comparison of the op and of its start."""
+        transform.MatchOperationNameOp(root, [op.name])
+        start = producer(op.operands[2])
+        match_dag(op, [*list(op.operands)[:2], *(start.operands if start.name == BROADCAST else ())], root)
+
+    def handles(self, handle: Any, op: Any) -> list[Any]:
+        """Emit handles on image, filter and bias."""
+        bias = [operand_of(producer_of(handle, 2), 0)] if producer(op.operands[2]).name == BROADCAST else []
+        return [operand_of(handle, 0), operand_of(handle, 1), *bias]
+
+    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+        """Return the sums, or the largest elements, plus the bias."""
+        image, taps, *bias = inputs
+        kind, start = op.result.type, producer(op.operands[2])
+        empty = tensor.empty(in_order(kind.shape, orders(op.result)), kind.element_type)
+        zero = number(kind.element_type, 0.0 if bias else scalar_constant(start.operands[0]) or 0.0)
+        sums = _windows(op, image, taps, linalg.fill(zero, outs=[empty]))
+        return _added(sums, bias[0], start, orders) if bias else sums
+
+
+def _windows(op: Any, image: Any, taps: Any, init: Any) -> Any:
+    """Return the op's result, channels last, without its bias."""
+    if op.name == GROUPED_FIRST:
+        return _grouped(op, image, taps, init)
+    form, spatial = FORMS[op.name], image.type.rank - 2
+    strides, dilations = strides_of(op, spatial), dilations_of(op, spatial)
+    if op.name == PLANE_FIRST and list(taps.type.shape[2:]) == [1, 1] and max(strides) > 1:
+        image, strides = _read_pixels(image, init, strides), [1, 1]
+    return form.build(image, transposed(taps, form.filter), outs=[init], strides=strides, dilations=dilations)
+
+
+def _grouped(op: Any, image: Any, taps: Any, init: Any) -> Any:
+    """Return the result of a grouped convolution. The filters of a group are innermost, in the result and in the taps.
+
+    Args:
+        op: The convolution.
+        image, init: Tensors of dims (batch, rows, columns, groups, channels or filters).
+        taps: A tensor of dims (groups, filters, channels, rows, columns).
+    """
+    (down, right), (below, beside) = strides_of(op, 2), dilations_of(op, 2)
+    n, y, x, g, f, i, j, c = (ir.AffineExpr.get_dim(dim) for dim in range(8))
+    places = [n, y * down + i * below, x * right + j * beside, g, c], [g, i, j, c, f], [n, y, x, g, f]
+    maps = [ir.AffineMap.get(8, 0, exprs) for exprs in places]
+    kinds = ["parallel"] * 5 + ["reduction"] * 3
+    return generic([image, transposed(taps, (0, 3, 4, 2, 1))], init, maps, kinds, multiply_add)
+
+
+def _read_pixels(image: Any, init: Any, strides: Sequence[int]) -> Any:
+    """Return the pixels that a convolution with one tap reads, one per result: a copy between two barriers.
+
+    IREE 3.13 keeps the stride in the indexing map of the product otherwise, whose loads are then slow. Without the
+    barrier in front, it joins the copy with an element-wise op that makes the image for other readers, too, and writes
+    only the pixels that are read here.
+
+    Args:
+        image, init: Tensors of dims (batch, rows, columns, channels).
+        strides: Along rows and columns.
+    """
+    batch, rows, columns, _ = init.type.shape
+    n, y, x, c = (ir.AffineExpr.get_dim(dim) for dim in range(4))
+    maps = [ir.AffineMap.get(4, 0, [n, y * strides[0], x * strides[1], c]), ir.AffineMap.get_identity(4)]
+    empty = tensor.empty([batch, rows, columns, image.type.shape[-1]], image.type.element_type)
+    return barrier(generic([barrier(image)], empty, maps, ["parallel"] * 4, lambda value, _: value))
+
+
+def _added(sums: Any, bias: Any, start: Any, orders: Orders) -> Any:
+    """Return sums plus the bias that a broadcast starts them with."""
+    order, rank = orders(start.result), sums.type.rank
+    made = list(ir.DenseI64ArrayAttr(start.attributes["dimensions"]))
+    places = [order.index(dim) for dim in range(rank) if dim not in made]
+    maps = [dims_map(rank, dims) for dims in (range(rank), places, range(rank))]
+    empty = tensor.empty(sums.type.shape, sums.type.element_type)
+    return generic([sums, bias], empty, maps, ["parallel"] * rank, lambda x, y, _: arith.addf(x, y))
