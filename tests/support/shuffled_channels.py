@@ -1,4 +1,4 @@
-"""A block of a ShuffleNet: channels are split, one half goes through convolutions, then both are joined and shuffled."""
+"""Blocks of a ShuffleNet: channels are split, one half goes through a convolution, both are joined and shuffled."""
 
 from __future__ import annotations
 

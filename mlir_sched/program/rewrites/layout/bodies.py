@@ -76,11 +76,10 @@ class Body:
 
     @property
     def matched(self) -> tuple[Any, ...]:
-        """What a matcher compares: the op's form and types, and how an element is computed from values of some types."""
+        """What a matcher compares: form and types of the op, and how an element is computed from values of types."""
         numbers = {value: number for number, value in enumerate(self.values)}
         steps = [(op.name, attributes_of(op), *map(numbers.get, op.operands)) for op in self.made]
-        typed = (self.result, *self.op.operands, *self.values)
-        return attributes_of(self.op), *(str(value.type) for value in typed), *steps
+        return *self.form, *(str(value.type) for value in self.values), *steps
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -89,14 +88,14 @@ class Body:
         leaves = (given[leaf] if leaf in given else attributes_of(producer(leaf)) for leaf in self.leaves)
         return *self.matched, *leaves
 
-    def covers(self, other: Body) -> bool:
-        """Say whether a matcher of this body may match another one: a leaf stands for whatever has its type."""
-        return self.matched[: self._typed] == other.matched[: other._typed] and _covers(self.element, other.element)
-
     @property
-    def _typed(self) -> int:
-        """How much of :attr:`matched` is about the op itself."""
-        return 2 + len(self.op.operands)
+    def form(self) -> tuple[Any, ...]:
+        """What a matcher compares of the op itself."""
+        return attributes_of(self.op), *(str(value.type) for value in (self.result, *self.op.operands))
+
+    def covers(self, other: Body) -> bool:
+        """Say whether a matcher of this body may match another one of this form: a leaf stands for all of its type."""
+        return _covers(self.element, other.element)
 
     def match(self, root: Any) -> None:
         """Emit the comparison of what a body ends with, and of the types of the op's operands."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations
 from typing import Any
 
@@ -71,7 +72,7 @@ class LayoutSite:
         """The op's result."""
         return self.op.result
 
-    @property
+    @cached_property
     def kind(self) -> tuple[Hashable, ...]:
         """What a script sees of the op; all ops of a kind have the same orders."""
         return (self.rule.key(self.op),)
@@ -86,9 +87,15 @@ class LayoutSite:
         """How many ops a matcher compares."""
         return self.rule.steps(self.op)
 
+    @cached_property
+    def family(self) -> Hashable:
+        """A key that is equal for ops that a matcher may take for one another."""
+        return self.rule.family(self.op)
+
     def covers(self, other: LayoutSite) -> bool:
-        """Say whether a matcher may take an op of another kind for the op."""
-        return self.rule is other.rule and self.kind != other.kind and self.rule.covers(self.op, other.op)
+        """Say whether a matcher of the op may match one of another kind."""
+        alike = self.family == other.family and self.kind != other.kind
+        return alike and self.rule is other.rule and self.rule.covers(self.op, other.op)
 
     def order(self, value: Any) -> Order:
         """Return how the dims of a value lie in memory."""
@@ -115,11 +122,12 @@ class ChannelsLast(SiteRewrite[LayoutSite]):
     def sites(self, program: ir.Module) -> list[LayoutSite]:
         """Return the ops that are computed channels last."""
         found, without = read(program), frozenset[Hashable]()
+        ruled = [(op, rule) for op in found.ops if (rule := rule_of(op)) is not None]
         while True:
             choice = choose(found.program, without)
             known = [(value, number) for value, number in found.numbers.items() if number in choice.channels]
             orders = {value: order_of(rank(value), choice.channels[number]) for value, number in known}
-            sites = [LayoutSite(op, rule, orders) for op in found.ops if (rule := rule_of(op)) is not None]
+            sites = [LayoutSite(op, rule, orders) for op, rule in ruled]
             chosen = [site for site in sites if site.kind[0] in choice.last and site.moves]
             if not (mixed := _mixed(chosen, sites)):
                 return chosen
@@ -155,6 +163,7 @@ class ChannelsLast(SiteRewrite[LayoutSite]):
 
         Replacements come last: the channels-last form of one op may be the channels-first form of another.
         """
+        del program
         found = self._told_apart(module, sites)
         for number, (handle, (site, *others)) in enumerate(zip(found, sites, strict=True)):
             require_number(handle, 1 + len(others))
@@ -183,9 +192,9 @@ class ChannelsLast(SiteRewrite[LayoutSite]):
 
 def _mixed(chosen: Sequence[LayoutSite], sites: Sequence[LayoutSite]) -> frozenset[Hashable]:
     """Return the keys of chosen ops whose matchers may match ops that are not chosen."""
-    last = {site.kind[0] for site in chosen}
-    others = [site for site in sites if site.kind[0] not in last]
-    return frozenset(site.kind[0] for site in chosen for other in others if site.covers(other))
+    last = {site.kind: site for site in chosen}
+    others = {site.kind: site for site in sites if site.kind not in last}
+    return frozenset(kind[0] for kind, site in last.items() for other in others.values() if site.covers(other))
 
 
 def _is_convertible(op: Any) -> bool:

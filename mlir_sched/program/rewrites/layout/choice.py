@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from mlir_sched.program.rewrites.layout.channel_dims import (
     Dims,
-    Op,
     Program,
     channel_dims,
     holds,

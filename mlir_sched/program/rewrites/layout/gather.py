@@ -16,8 +16,9 @@ from iree.compiler.dialects import linalg, tensor
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant
 from mlir_sched.program.rewrites.convolution_ops import TO_FIRST, TO_LAST, leads_to_convolutions
+from mlir_sched.program.rewrites.layout.bodies import INDEX
 from mlir_sched.program.rewrites.layout.gather_rewrite import GatherRewrite
-from mlir_sched.program.rewrites.layout.gather_site import BATCH, CHANNEL, EXTRACT, INDEX, GatherSite, loop_of
+from mlir_sched.program.rewrites.layout.gather_site import BATCH, CHANNEL, EXTRACT, GatherSite, loop_of
 from mlir_sched.program.rewrites.linalg_ops import copied, generic, index, maps_of, transposed
 
 

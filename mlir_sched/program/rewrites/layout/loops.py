@@ -30,19 +30,15 @@ class Loops(Rule):
         static = all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds)
         if not static or not all(_is_loop_or_zero(expr) for each in maps_of(op) for expr in each.results):
             return False
-        body, reduces = Body(op), set(_kinds(op)) != {"parallel"}
+        body = Body(op)
         made = [producer(value) for value in body.values if producer(value) is not None]
         scalar = all(one.name.startswith(_SCALAR) and len(one.results) == 1 for one in made)
-        return scalar and bool(body.made) and not (reduces and len(kinds) > 2)
+        return scalar and bool(body.made) and len(_reduced(op)) <= 1
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the loops that the dims are read at."""
         loops = [[expr.position if _is_loop(expr) else None for expr in each.results] for each in maps_of(op)]
         return [*loops, loops[-1]]
-
-    def marked(self, op: Any, result: Any) -> None:
-        """Return None."""
-        del op, result
 
     def key(self, op: Any) -> tuple[Any, ...]:
         """Return what a script sees of the op."""
@@ -51,6 +47,10 @@ class Loops(Rule):
     def kind(self, op: Any) -> tuple[Any, ...]:
         """Return also which operands and loops the values of the body are."""
         return Body(op).kind
+
+    def family(self, op: Any) -> tuple[Any, ...]:
+        """Return the form of the op without its body."""
+        return Body(op).form
 
     def covers(self, op: Any, other: Any) -> bool:
         """Say whether a part of the other body is as this one."""
@@ -94,6 +94,14 @@ def _element(body: Body, scalars: Sequence[Any], place: Mapping[int, int]) -> An
         elif op is not None:
             made[value] = copied(op, [made[operand] for operand in op.operands]).results[0]
     return made[body.element]
+
+
+def _reduced(op: Any) -> list[Any]:
+    """Return the maps of operands, apart from the result's, that are read at loops which are reduced."""
+    loops = {loop for loop, kind in enumerate(_kinds(op)) if kind == "reduction"}
+    return [
+        each for each in maps_of(op)[:-1] if any(_is_loop(expr) and expr.position in loops for expr in each.results)
+    ]
 
 
 def _kinds(op: Any) -> list[str]:

@@ -11,7 +11,7 @@ Residual = dict[Hashable, dict[Hashable, int]]
 
 
 def sink_side(edges: Iterable[Edge], source: Hashable, sink: Hashable) -> frozenset[Hashable]:
-    """Return the nodes on the sink's side of a cut of the least capacity; of several cuts, that with the fewest nodes."""
+    """Return the nodes on the sink's side of a cut of the least capacity, the fewest that such a cut has."""
     residual: Residual = {source: {}, sink: {}}
     for start, end, capacity in edges:
         for one, other, more in ((start, end, capacity), (end, start, 0)):

@@ -8,7 +8,6 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, transform
 
-from mlir_sched.compiler.operations import producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
@@ -32,10 +31,6 @@ class Transpositions(Rule):
     def fits(self, op: Any) -> bool:
         """Say whether all sizes are known."""
         return bool(op.result.type.has_static_shape)
-
-    def marked(self, op: Any, result: Any) -> None:
-        """Return None."""
-        del op, result
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the dims of the source."""
@@ -67,15 +62,11 @@ class Reshapes(Rule):
         """Say whether all sizes are known."""
         return len(op.operands) == 1 and all(value.type.has_static_shape for value in (op.operands[0], op.result))
 
-    def marked(self, op: Any, result: Any) -> None:
-        """Return None."""
-        del op, result
-
     def axes(self, op: Any) -> list[Axes]:
         """Return the dims of the shorter shape."""
         groups = [[ir.IntegerAttr(dim).value for dim in group] for group in op.attributes["reassociation"]]
         longer = [number for number, group in enumerate(groups) for _ in group]
-        axes = [longer, list(range(len(groups)))]
+        axes: list[Axes] = [longer, range(len(groups))]
         return axes if op.name == COLLAPSE else axes[::-1]
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
@@ -110,7 +101,11 @@ class Slices(Rule):
 
 
 class Joins(Rule):
-    """``tensor.concat``."""
+    """``tensor.concat``.
+
+    Where other ops join the first of its operands, as each layer of a DenseNet joins what all layers before it made,
+    these are joined first: the same join of several ops is made once.
+    """
 
     names = (CONCAT,)
     effect = "joins channels, or pixels"
@@ -119,11 +114,37 @@ class Joins(Rule):
         """Say whether all sizes are known."""
         return all(map(is_static_f32, op.operands))
 
+    def kind(self, op: Any) -> tuple[Any, ...]:
+        """Return also how many operands are joined first."""
+        return self.key(op), *map(len, _joined_first(op))
+
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the joined values."""
-        order = orders(op.result)
-        kind = ir.RankedTensorType.get(in_order(op.result.type.shape, order), op.result.type.element_type)
-        return tensor.concat(kind, order.index(ir.IntegerAttr(op.attributes["dim"]).value), list(inputs))
+        dim = orders(op.result).index(ir.IntegerAttr(op.attributes["dim"]).value)
+        joined, done = inputs[0], 1
+        for first in (*_joined_first(op), op.operands):
+            joined, done = _concat([joined, *inputs[done : len(first)]], dim), len(first)
+        return joined
+
+
+def _concat(values: Sequence[Any], dim: int) -> Any:
+    """Return values joined along a dim."""
+    shape = list(values[0].type.shape)
+    shape[dim] = sum(value.type.shape[dim] for value in values)
+    return tensor.concat(ir.RankedTensorType.get(shape, values[0].type.element_type), dim, list(values))
+
+
+def _joined_first(op: Any) -> list[list[Any]]:
+    """Return the operands of other ops that join the first operands of an op in the same way, the fewest first."""
+    operands = list(op.operands)
+    beside = (use.owner.operation for use in operands[0].uses)
+    others = [
+        list(other.operands)
+        for other in beside
+        if other.name == CONCAT and other.attributes["dim"] == op.attributes["dim"]
+    ]
+    shorter = {len(other) for other in others if len(other) < len(operands) and other == operands[: len(other)]}
+    return [operands[:count] for count in sorted(shorter)]
 
 
 class Paddings(Rule):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.layout.channel_dims import Dims, Form, Order
 from mlir_sched.program.rewrites.replacement import match_dag, operand_of
 from mlir_sched.program.rewrites.site_rewrite import OpSite
@@ -17,6 +16,7 @@ from mlir_sched.program.rewrites.site_rewrite import OpSite
 Orders = Callable[[Any], Order]
 """Returns the order of a value's dims in memory."""
 Axes = Sequence[int | None]
+T = TypeVar("T")
 
 
 class Rule(ABC):
@@ -53,11 +53,11 @@ class Rule(ABC):
         return list(op.operands)
 
     def marked(self, op: Any, result: Any) -> Any:  # noqa: ARG002 - for others
-        """Return the op that carries the mark of the rewrite, given the result that was built; None for no mark.
+        """Return the op that carries the mark of the rewrite, given the result that was built; by default none.
 
-        Replacements that IREE fuses with others, or folds, have none.
+        Replacements that IREE fuses with others, moves or folds have none.
         """
-        return producer(result)
+        return None
 
     def key(self, op: Any) -> Hashable:
         """Return what a script sees of an op."""
@@ -67,8 +67,12 @@ class Rule(ABC):
         """Return a key that is equal for ops of one key that one replacement is right for."""
         return self.key(op)
 
+    def family(self, op: Any) -> Hashable:
+        """Return a key that is equal for ops one of whose matchers may match the other; by default that of the op."""
+        return self.key(op)
+
     def covers(self, op: Any, other: Any) -> bool:  # noqa: ARG002 - for others
-        """Say whether the matcher of an op may match another op of the rule that has another key; by default not."""
+        """Say whether the matcher of an op may match another op of the family that has another key; by default not."""
         return False
 
     def steps(self, op: Any) -> int:  # noqa: ARG002 - for others
@@ -94,6 +98,6 @@ def rank(value: Any) -> int:
     return value.type.rank if isinstance(value.type, ir.RankedTensorType) else 0
 
 
-def in_order(values: Sequence[int], order: Order) -> list[int]:
-    """Return numbers per dim, as the dims lie in memory."""
+def in_order(values: Sequence[T], order: Order) -> list[T]:
+    """Return what belongs to dims, as the dims lie in memory."""
     return [values[dim] for dim in order]
