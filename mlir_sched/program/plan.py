@@ -144,8 +144,7 @@ class Plan:
     def changes(self) -> tuple[ProgramRewrite, ...]:
         """The rewrites as they are made, with those that have every place that a flag changes as a site."""
         flags = (made() for flag, made in FLAG_SITES.items() if flag in self.flags)
-        steps = (*self.whole.steps, *flags)
-        return (*(step.followed() for step in steps[:-1]), *steps[-1:])
+        return (*self.whole.steps, *flags)
 
     @property
     def whole(self) -> Plan:

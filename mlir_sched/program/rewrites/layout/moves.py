@@ -15,7 +15,7 @@ from mlir_sched.program.rewrites.layout.bodies import parents
 from mlir_sched.program.rewrites.layout.channel_dims import Form, reshaped_groups
 from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EXPAND, collapse, expand, transposed
-from mlir_sched.program.rewrites.padding.tensor_pad import padded, padding_of, sides_of, widths_of
+from mlir_sched.program.rewrites.padding.tensor_pad import padding_of, sides_of, surrounded_alike, widths_of
 from mlir_sched.program.rewrites.replacement import match_dag, producer_of
 
 SLICE, TRANSPOSE = "tensor.extract_slice", "linalg.transpose"
@@ -173,7 +173,7 @@ class Paddings(Rule):
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the padded value."""
         low, high = (in_order(side, orders(op.result)) for side in sides_of(op))
-        return padded(inputs[0], low, high, scalar_constant(_value(op)) or 0.0)
+        return surrounded_alike(inputs[0], low, high, op)
 
 
 def _value(pad: Any) -> Any:

@@ -58,7 +58,8 @@ def padded(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
 
 def padded_alike(source: Any, pad: Any) -> Any:
     """Return a tensor padded as another one is, with the same constant."""
-    return surrounded_alike(source, *sides_of(pad), pad)
+    low, high = sides_of(pad)
+    return surrounded_alike(source, low, high, pad)
 
 
 def surrounded_alike(source: Any, low: Sequence[int], high: Sequence[int], pad: Any) -> Any:
@@ -73,7 +74,7 @@ def _surrounded(source: Any, low: Sequence[int], high: Sequence[int], number: An
     result = tensor.PadOp(ir.RankedTensorType.get(shape, kind.element_type), source, [], [], low, high)
     block = result.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
     with ir.InsertionPoint(block):
-        tensor.yield_(value)
+        tensor.yield_(number)
     return result.result
 
 
