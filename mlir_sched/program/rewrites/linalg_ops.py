@@ -146,6 +146,21 @@ def added(init: Any, sums: Any, order: Sequence[int]) -> Any:
     return generic([sums], init, maps, ["parallel"] * len(order), lambda new, total: arith.addf(total, new))
 
 
+def with_part(value: Any, part: Any, dims: Sequence[int], combine: Callable[[Any, Any], Any]) -> Any:
+    """Return a tensor, each of whose elements is computed from that of a value and that of a part.
+
+    Args:
+        value: A tensor of the same shape.
+        part: A tensor with some of its dims.
+        dims: Which ones.
+        combine: Returns what two scalars make.
+    """
+    kind = value.type
+    every = ir.AffineMap.get_identity(kind.rank)
+    empty, maps = tensor.empty(kind.shape, kind.element_type), [every, dims_map(kind.rank, dims), every]
+    return generic([value, part], empty, maps, ["parallel"] * kind.rank, lambda x, y, _: combine(x, y))
+
+
 def barrier(value: Any) -> Any:
     """Return a tensor that IREE makes whole and in its own layout: it is fused into no op that reads it."""
     return ir.Operation.create(BARRIER, operands=[value], results=[value.type]).result

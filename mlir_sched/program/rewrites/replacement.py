@@ -94,18 +94,19 @@ def require_number(handle: Any, number: int) -> None:
 
 def mark(handle: Any, rewrite: str) -> None:
     """Emit the attribute that proves a rewrite, on all ops of a handle."""
-    annotate(handle, REWRITTEN, rewrite)
-
-
-def annotate(handle: Any, attribute: str, text: str) -> None:
-    """Emit an attribute on all ops of a handle."""
-    value = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(text)).result
-    transform.AnnotateOp(handle, attribute, param=value)
+    name = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(rewrite)).result
+    transform.AnnotateOp(handle, REWRITTEN, param=name)
 
 
 def included(symbol: str, handle: Any) -> Any:
     """Emit a call of a named sequence, with its failure, and return the handle that it returns."""
     return transform.IncludeOp([transform.AnyOpType.get()], symbol, propagate(), [handle]).results[0]
+
+
+def merged(handles: Sequence[Any]) -> Any:
+    """Emit a handle on the ops of several handles."""
+    found = [transform.AnyOpType.get()]
+    return ir.Operation.create("transform.merge_handles", operands=list(handles), results=found).result
 
 
 def ops_named(
@@ -138,8 +139,15 @@ def operand_of(handle: Any, operand: int) -> Any:
     return _value("transform.get_operand", handle, operand)
 
 
-def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
-    """Emit the replacement of an op's result by the result of a library function of ``inputs``, inlined."""
+def replace(handle: Any, function: str, inputs: Sequence[Any], number: int = 0) -> None:
+    """Emit the replacement of an op's result by the result of a library function of ``inputs``, inlined.
+
+    Args:
+        handle: A handle on the op.
+        function: Symbol of the function.
+        inputs: Handles on its arguments.
+        number: Which result of the op is replaced.
+    """
     any_op, any_value = transform.AnyOpType.get(), transform.AnyValueType.get()
     symbols = ir.Operation.create("transform.util.get_nearest_symbol_table", operands=[handle], results=[any_op])
     imported = ir.Operation.create(
@@ -149,7 +157,7 @@ def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
         attributes={"symbol": ir.FlatSymbolRefAttr.get(function), "if_undefined": ir.UnitAttr.get()},
     )
     together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
-    result = _value("transform.get_result", handle, 0)
+    result = _value("transform.get_result", handle, number)
     append_inlined_call(handle, together.result, result, imported.result)
 
 

@@ -165,32 +165,15 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
             sites: The sites of every kind.
             program: The program as it was.
         """
-        for number, (site, *others) in enumerate(sites):
-            self.replace_all(self.found(module, number, [site, *others]), number, site)
-        return self.cleaned(module)
-
-    def found(self, module: Any, number: int, sites: Sequence[S]) -> Any:
-        """Emit a handle on the ops of all sites of a kind; fail unless there are as many.
-
-        Args:
-            module: A handle on the module.
-            number: Number of the kind.
-            sites: Its sites.
-        """
-        found = self.find(module, sites[0], f"match_{self.symbol}_{number}")
-        require_number(found, len(sites))
-        return found
-
-    def replace_all(self, found: Any, number: int, site: S) -> None:
-        """Emit the replacement of the ops of a kind; arguments as of :meth:`found`, and the ops that were found."""
-        each = transform.ForeachOp([], [found])
-        with ir.InsertionPoint(each.body):
-            op = self.replaced(each.bodyTargets[0], site)
-            replace(op, f"compute_{self.symbol}_{number}", self.inputs(op, site))
-            transform.YieldOp()
-
-    def cleaned(self, module: Any) -> Any:
-        """Emit the end of all ops that were replaced, and return a handle on the module."""
+        for index, (site, *others) in enumerate(sites):
+            symbol = f"{self.symbol}_{index}"
+            found = self.find(module, site, f"match_{symbol}")
+            require_number(found, 1 + len(others))
+            each = transform.ForeachOp([], [found])
+            with ir.InsertionPoint(each.body):
+                op = self.replaced(each.bodyTargets[0], site)
+                replace(op, f"compute_{symbol}", self.inputs(op, site))
+                transform.YieldOp()
         transform.ApplyDeadCodeEliminationOp(module)
         return transform.ApplyRegisteredPassOp(transform.AnyOpType.get(), module, "symbol-dce").result
 

@@ -1,4 +1,4 @@
-"""Enlarged images between convolutions: the same numbers, read as vectors of channels; and what stays as it is."""
+"""Enlarged images between convolutions: the same numbers, read as vectors of channels; and what is read otherwise."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pytest
 from channels_first_networks import function, layer, weights
 from enlarged_images import doubled, weighted
 from iree_cases import FLAGS
-from rewriting import applies, compiled_to, library_for, run, write
+from rewriting import compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import iree_compile_path, rewrites_in
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.layout.gather import ChannelsLastGather
 
 pytestmark = pytest.mark.promise
 
@@ -42,7 +41,7 @@ def check_numbers(model: Path, flags: tuple[str, ...], batch: int = 1) -> None:
     """Compare a program with itself as it was, on integers, which are exact."""
     image = np.random.default_rng(0).integers(-4, 5, (batch, 4, 8, 12)).astype(np.float32)
     expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
+    assert np.unique(expected).size > 40
     np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
 
 
@@ -58,7 +57,7 @@ def test_an_enlarged_image_is_made_with_channels_last(weights_of: tuple[str, ...
     image = "%large_weighted" if weights_of else "%large"
     model = write(tmp_path, network(doubled("%out0", SMALL), *weights_of, image=image))
     flags = library_for(ChannelsLast(), model, tmp_path)
-    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_gather"] == 1
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last"] == 3
     found = dispatches(model, flags)
     assert [line for line in found if "(tensor" in line and "-> tensor<12x20x16xf32>" in line], "three loops, in order"
     assert not any("transpose" in line for line in found)
@@ -79,7 +78,7 @@ def test_the_pixels_are_read_as_vectors(tmp_path: Path) -> None:
 def test_images_of_a_batch_are_enlarged_each(tmp_path: Path) -> None:
     model = write(tmp_path, re.sub(r"<1x(\d+x\d+x\d+xf32)", r"<2x\1", ENLARGING))
     flags = library_for(ChannelsLast(), model, tmp_path)
-    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_gather"] == 1
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last"] == 3
     check_numbers(model, flags, batch=2)
 
 
@@ -89,7 +88,7 @@ def test_loop_indices_say_the_channel_as_well_as_a_tensor_does(tmp_path: Path) -
     assert text != ENLARGING
     model = write(tmp_path, text)
     flags = library_for(ChannelsLast(), model, tmp_path)
-    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_gather"] == 1
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last"] == 3
     check_numbers(model, flags)
 
 
@@ -104,48 +103,58 @@ def test_enlarged_images_are_joined_with_channels_last(tmp_path: Path) -> None:
     model = write(tmp_path, function("1x4x8x12", FIRST + both + last("%joined", 32), "%out1", "1x8x12x20"))
     flags = library_for(ChannelsLast(), model, tmp_path)
     marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
-    assert marks == {"channels_last": 3, "channels_last_gather": 2, "constant_ranges": marks["constant_ranges"]}
+    assert marks["channels_last"] == 5, "three convolutions and two gathers"
     assert not any("transpose" in line for line in dispatches(model, flags))
     check_numbers(model, flags)
 
 
-OTHERS = {
+READ = "%pixel = tensor.extract %out0[%n_at, %c_at, %y_at, %x_at]"
+OTHER = """%six = arith.constant 6 : index
+    %last = arith.constant 15 : index
+    %row = arith.remui %c_at, %six : index
+    %other = arith.subi %last, %c_at : index
+    %pixel = tensor.extract %out0[%n_at, {}, %x_at]"""
+VARIED = {
     "channels are repeated": ("%large_c [[0, 1, 2]]", "%large_c_half [[0, 1, 2]]"),
-    "rows of the image are channels of the result": ("[%n_at, %c_at, %y_at, %x_at]", "[%n_at, %y_at, %c_at, %x_at]"),
-    "the place depends on the channel": ("%y_from_end, %y :", "%y_from_end, %c :"),
-    "channels below another number are moved": ("slt, %c, %zero", "slt, %c, %c_size"),
-    "the last channel comes first": ("slt, %c, %zero", "sgt, %c, %zero"),
-    "the pixels that were there count": (
-        "linalg.yield %pixel",
-        "%sum = arith.addf %pixel, %o : f32\n linalg.yield %sum",
-    ),
+    "rows of the image are channels of the result": (READ, OTHER.format("%y_at, %row")),
+    "the place depends on the channel": (READ, OTHER.format("%c_at, %row")),
+    "the last channel comes first": (READ, OTHER.format("%other, %y_at")),
     "the image is a constant": ("%out0[%n_at", "%fixed[%n_at"),
 }
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_does_not_read_along_channels_stays(name: str, tmp_path: Path) -> None:
-    half = """
+HALF = """
   %large_c_half = arith.shrsi %large_c, %large_c : tensor<16xi64>
   %large_c_at"""
+
+
+def varied(name: str) -> str:
+    """Return a network that reads an image in a way of its own."""
     fixed = f"\n  %fixed = arith.constant dense<{weights(SMALL, 3)}> : tensor<{SMALL}xf32>"
-    text = network(fixed + doubled("%out0", SMALL).replace("\n  %large_c_at", half, 1))
-    assert applies(ChannelsLastGather(), write(tmp_path, text))
-    assert text.replace(*OTHERS[name]) != text
-    assert not applies(ChannelsLastGather(), write(tmp_path, text.replace(*OTHERS[name])))
+    text = network(fixed + doubled("%out0", SMALL).replace("\n  %large_c_at", HALF, 1))
+    assert text.replace(*VARIED[name]) != text
+    return text.replace(*VARIED[name])
 
 
-def test_an_image_that_no_convolution_reads_stays(tmp_path: Path) -> None:
-    body = FIRST + doubled("%out0", SMALL)
-    assert not applies(ChannelsLastGather(), write(tmp_path, function("1x4x8x12", body, "%large", "1x16x12x20")))
+@pytest.mark.parametrize("name", VARIED)
+def test_whatever_is_read_at_computed_places_stays_what_it_is(name: str, tmp_path: Path) -> None:
+    model = write(tmp_path, varied(name))
+    check_numbers(model, library_for(ChannelsLast(), model, tmp_path))
 
 
-def test_a_gather_that_a_matcher_would_take_for_another_keeps_both(tmp_path: Path) -> None:
+def test_the_smaller_of_both_images_is_transposed_where_no_convolution_reads_the_larger(tmp_path: Path) -> None:
+    second = layer(2, "conv_2d_nchw_fchw", "%out0", (SMALL, "16x16x1x1", SMALL), 1)
+    body = FIRST + second + doubled("%out2", SMALL)
+    model = write(tmp_path, function("1x4x8x12", body, "%large", "1x16x12x20"))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last"] == 2
+    check_numbers(model, flags)
+
+
+def test_gathers_that_a_matcher_takes_for_one_another_are_told_apart(tmp_path: Path) -> None:
     repeated = doubled("%out0", SMALL, "more").replace("tensor.expand_shape %more_c ", "tensor.expand_shape %even ")
     even = "\n  %even = arith.shrsi %large_c, %large_c : tensor<16xi64>"
     both = "\n  %both = arith.addf %large, %more : tensor<1x16x12x20xf32>"
-    text = network(doubled("%out0", SMALL) + even + repeated + both, image="%both")
-    assert not applies(ChannelsLastGather(), write(tmp_path, text))
+    model = write(tmp_path, network(doubled("%out0", SMALL) + even + repeated + both, image="%both"))
+    check_numbers(model, library_for(ChannelsLast(), model, tmp_path))
 
 
 def test_a_network_without_enlarged_images_is_rewritten_as_before(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from itertools import chain, combinations
 
 import pytest
@@ -15,6 +15,7 @@ from mlir_sched.program.rewrites.layout.channel_dims import (
     Value,
     channel_dims,
     holds,
+    moved_bytes,
     order_of,
     reshaped_groups,
 )
@@ -25,7 +26,7 @@ IMAGE, PLANE = (1, 8, 5, 7), (0, 1, 2, 3)
 
 
 class Building:
-    """Ops one after the other, each with a key of its own unless one is given."""
+    """Ops one after the other."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -42,30 +43,40 @@ class Building:
         axes: Sequence[Sequence[int | None]],
         shape: Sequence[int] = IMAGE,
         size: int = 100,
-        key: str = "",
         channels: Sequence[int] = (),
     ) -> int:
         """Append an op with one result, and return the result."""
         result = self.value(shape, size)
-        named = key or f"op {len(self.ops)}"
-        tied = tuple(map(tuple, axes))
-        self.ops.append(Op((*reads, result), len(reads), tied, form, frozenset(channels), named, named))
+        self.ops.append(Op(tuple(reads), (result,), form, tuple(map(tuple, axes)), frozenset(channels)))
         return result
 
-    def window(self, image: int, shape: Sequence[int] = IMAGE, key: str = "") -> int:
-        return self.op(Form.SAME, [image], [PLANE, PLANE], shape, key=key, channels=[1])
+    def window(self, image: int, shape: Sequence[int] = IMAGE) -> int:
+        return self.op(Form.SAME, [image], [PLANE, PLANE], shape, channels=[1])
 
-    def same(self, *images: int, key: str = "", size: int = 100) -> int:
-        return self.op(Form.ANY, images, [PLANE] * (len(images) + 1), size=size, key=key)
+    def same(self, *images: int, size: int = 100) -> int:
+        return self.op(Form.ANY, images, [PLANE] * (len(images) + 1), size=size)
 
     def border(self, *values: int) -> int:
         """Append an op that knows the model's layout alone."""
-        shapes = [self.values[value].shape for value in values]
-        return self.op(None, values, [[None] * len(shape) for shape in (*shapes, IMAGE)])
+        return self.op(None, values, [])
 
     @property
     def program(self) -> Program:
-        return Program(tuple(self.values), tuple(self.ops))
+        return Program(dict[Hashable, Value](enumerate(self.values)), dict[Hashable, Op](enumerate(self.ops)))
+
+    @property
+    def copied(self) -> dict[Hashable, int]:
+        """The values that are copied into the other layout where the least is, with the bytes of each."""
+        return copied(self.program, choose(self.program).last)
+
+
+def copied(program: Program, last: Set[Hashable]) -> dict[Hashable, int]:
+    """Return the values that are copied where some ops are computed channels last, with the bytes of each."""
+    made = {value: key in last for key, op in program.ops.items() for value in op.makes}
+    wrong = [v for key, op in program.ops.items() for v in op.reads if made.get(v, False) != (key in last)]
+    known = channel_dims(program)
+    sizes = {v: moved_bytes(program.values[v], known[v]) for v in wrong if v in known}
+    return {v: size for v, size in sizes.items() if size}
 
 
 def test_channels_are_last_in_memory_and_all_other_dims_as_they_were() -> None:
@@ -83,8 +94,8 @@ def test_a_channel_shuffle_splits_permutes_and_joins_channels() -> None:
     built.border(joined)
     known = channel_dims(built.program)
     assert [sorted(known[value]) for value in (image, parts, turned, joined)] == [[1], [1, 2], [1, 2], [1]]
-    assert all(holds(built.program, op, known) for op in built.program.ops[:-1])
-    assert choose(built.program).copied.keys() == {0, joined}, "image and result alone"
+    assert all(holds(built.program, op, known) for op in built.ops[:-1])
+    assert built.copied.keys() == {0, joined}, "image and result alone"
 
 
 def test_pixels_that_become_tokens_have_their_channels_last() -> None:
@@ -95,7 +106,7 @@ def test_pixels_that_become_tokens_have_their_channels_last() -> None:
     built.border(tokens)
     known = channel_dims(built.program)
     assert sorted(known[tokens]) == [2]
-    assert choose(built.program).copied.keys() == {0}, "tokens are channels last in the model"
+    assert built.copied.keys() == {0}, "tokens are channels last in the model"
 
 
 def test_channels_joined_with_pixels_stay_in_the_models_layout() -> None:
@@ -104,7 +115,7 @@ def test_channels_joined_with_pixels_stay_in_the_models_layout() -> None:
     flat = built.op(Form.GROUPED, [image], [(0, 1, 1, 1), (0, 1)], (1, 280))
     built.border(flat)
     assert flat not in channel_dims(built.program)
-    assert choose(built.program).copied.keys() == {0, image}
+    assert built.copied.keys() == {0, image}
 
 
 def test_dims_of_size_one_move_for_nothing() -> None:
@@ -112,10 +123,9 @@ def test_dims_of_size_one_move_for_nothing() -> None:
     image = built.window(built.value((1, 8, 1, 1)), (1, 8, 1, 1))
     flat = built.op(Form.GROUPED, [image], [(0, 1, 1, 1), (0, 1)], (1, 8))
     built.border(flat)
-    choice = choose(built.program)
-    assert not choice.copied
-    assert len(choice.last) == 2
-    assert reshaped_groups((1, 8, 1, 1), (1, 8), ((0, 1, 1, 1), (0, 1)), [(0, 2, 3, 1), (0, 1)]) == [[0], [1, 2, 3]]
+    assert not built.copied
+    assert len(choose(built.program).last) == 2
+    assert reshaped_groups([(1, 8, 1, 1), (1, 8)], ((0, 1, 1, 1), (0, 1)), [(0, 2, 3, 1), (0, 1)]) == [[0], [1, 2, 3]]
 
 
 def test_ops_that_disagree_keep_the_layout_of_what_is_nearest() -> None:
@@ -127,7 +137,7 @@ def test_ops_that_disagree_keep_the_layout_of_what_is_nearest() -> None:
     assert known[image] == {1}
     assert known[turned] == {2}
     assert both not in known
-    assert not holds(built.program, built.program.ops[-1], known)
+    assert not holds(built.program, built.ops[-1], known)
 
 
 def test_the_smaller_of_two_values_is_copied() -> None:
@@ -136,7 +146,7 @@ def test_the_smaller_of_two_values_is_copied() -> None:
     large = built.same(image, size=1000)
     small = built.same(large, size=10)
     built.border(built.same(small, size=500))
-    assert choose(built.program).copied == {small: 10}
+    assert built.copied == {small: 10}
 
 
 def test_a_copy_serves_all_readers() -> None:
@@ -144,20 +154,12 @@ def test_a_copy_serves_all_readers() -> None:
     image = built.window(built.value(size=0))
     for _ in range(3):
         built.border(image)
-    assert sum(choose(built.program).copied.values()) == 100
+    assert sum(built.copied.values()) == 100
     built = Building()
     first = built.border()
     for _ in range(3):
         built.window(first)
-    assert sum(choose(built.program).copied.values()) == 100
-
-
-def test_ops_that_a_script_does_not_tell_apart_have_one_layout() -> None:
-    built = Building()
-    image = built.window(built.value(size=0))
-    built.same(image, key="twin")
-    built.op(Form.ANY, [built.border()], [(0, None, None, None), PLANE], key="twin")
-    assert "twin" not in choose(built.program).last
+    assert sum(built.copied.values()) == 100
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -170,25 +172,15 @@ def test_no_choice_copies_less(seed: int) -> None:
         values.append(built.window(reads[0]) if kind == "window" else getattr(built, kind)(*reads))
     built.border(*drawn.choices(values, k=2))
     program = built.program
-    choice = choose(program)
-    free = [op.key for op in program.ops if holds(program, op, choice.channels) and not op.channels]
-    fixed = {op.key for op in program.ops if op.channels}
-    best = min(_copied(program, fixed | {*some}) for some in _subsets(free))
-    assert sum(choice.copied.values()) == _copied(program, set(choice.last)) == best
+    known, last = channel_dims(program), choose(program).last
+    free = [key for key, op in program.ops.items() if holds(program, op, known) and not op.channels]
+    fixed = {key for key, op in program.ops.items() if op.channels}
+    best = min(sum(copied(program, fixed | {*some}).values()) for some in _subsets(free))
+    assert sum(copied(program, last).values()) == best
 
 
-def _subsets(keys: Sequence[object]) -> Iterator[tuple[object, ...]]:
+def _subsets(keys: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
     return chain.from_iterable(combinations(keys, size) for size in range(len(keys) + 1))
-
-
-def _copied(program: Program, last: set[object]) -> int:
-    """Return the bytes of all copies, counted op by op."""
-    made = {value: op.key in last for op in program.ops for value in op.values[op.reads :]}
-    wrong = {
-        value for op in program.ops for value in op.values[: op.reads] if made.get(value, False) != (op.key in last)
-    }
-    known = channel_dims(program)
-    return sum(program.values[value].bytes for value in wrong if value in known)
 
 
 def test_a_cut_takes_the_cheapest_edges() -> None:

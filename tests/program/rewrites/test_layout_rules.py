@@ -10,9 +10,12 @@ from iree.compiler import ir
 from shuffled_channels import SHUFFLE, half
 
 from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.library.library import build_library
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.layout.rules import RULES
-from mlir_sched.program.rewrites.pipeline import rewritten
+from mlir_sched.program.rewrites.pipeline import rewritten, script, sites
+from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.tasks.worker.extraction import apply_to_program
 from mlir_sched.transform_scripts.script.form import script_context
 
 IMAGE = "1x16x6x10"
@@ -103,10 +106,20 @@ def turned(program: ir.Module) -> list[str]:
 @pytest.mark.parametrize("name", BETWEEN)
 def test_only_image_and_result_are_transposed(name: str) -> None:
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(network(name))
-        program = rewritten((ChannelsLast(),), program)
+        program = rewritten((ChannelsLast(),), StagedProgram(ir.Module.parse(network(name)))).module
         assert "nchw" not in str(program)
         assert len(turned(program)) == 2
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_kinds_that_stay_are_told_from_those_that_a_matcher_takes_them_for(name: str) -> None:
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(network(name)))
+        for site in sites((ChannelsLast(),), program):
+            made = script((ChannelsLast(),), program, kept={site.rewrite: (site.label,)})
+            result = program.module.operation.clone()
+            apply_to_program(build_library([], made), result)
+            assert result.verify()
 
 
 def test_every_op_with_a_rule_is_between_two_convolutions() -> None:

@@ -29,8 +29,8 @@ from mlir_sched.program.rewrites.folding.moves import is_move, moved, repeated
 from mlir_sched.program.rewrites.linalg_ops import (
     copied,
     dims_map,
-    generic,
     generic_of_several,
+    with_part,
     with_unit_dims,
     zeros,
 )
@@ -75,7 +75,7 @@ class FoldedConstants(SiteRewrite[Chain]):
         value = _scaled(site, given, numbers)
         for step in site.steps:
             value = repeated(step.op, value) if step.is_move else value
-        return value if numbers.shift is None else _shifted(value, numbers)
+        return value if numbers.shift is None else with_part(value, numbers.shift, numbers.dims, arith.addf)
 
     def marked(self, result: Any) -> Any:
         """Return the addition, or else the linear op, in front of moves."""
@@ -183,18 +183,5 @@ def _scaled_weights(site: Chain, weights: Any, scale: Any) -> Any:
     for copy in site.copies:
         loops = source_loops(copy) or []
         dims = [loops.index(dim) for dim in dims]
-    kind = weights.type
-    every = ir.AffineMap.get_identity(kind.rank)
-    read = [weights, with_unit_dims(scale, [size for size in scale.type.shape if size > 1])]
-    maps = [every, dims_map(kind.rank, dims), every]
-    empty = tensor.empty(kind.shape, kind.element_type)
-    return generic(read, empty, maps, ["parallel"] * kind.rank, lambda weight, by, _: arith.mulf(weight, by))
-
-
-def _shifted(value: Any, numbers: _Numbers) -> Any:
-    """Return a value plus the shift of each channel."""
-    kind = value.type
-    every = ir.AffineMap.get_identity(kind.rank)
-    empty = tensor.empty(kind.shape, kind.element_type)
-    maps = [every, dims_map(kind.rank, numbers.dims), every]
-    return generic([value, numbers.shift], empty, maps, ["parallel"] * kind.rank, lambda x, by, _: arith.addf(x, by))
+    factors = with_unit_dims(scale, [size for size in scale.type.shape if size > 1])
+    return with_part(weights, factors, dims, arith.mulf)

@@ -1,13 +1,12 @@
-"""Bodies of ``linalg.generic``: how an element is made, and how ops with such a body are found again.
+"""Bodies of ``linalg.generic``: how elements are made, and how a script says that an op has such a body.
 
-A matcher starts at the end of a body. It compares the op that makes the element, and all that this is computed from,
-down to the leaves: arguments of the body, indices of loops, and tensors that the body reads elements of. Constants may
-lie outside of the body.
+A matcher compares the op that makes an element, and all that this is computed from, down to the leaves: arguments of
+the body, indices of loops, and tensors that the body reads elements of. Constants may lie outside of the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,16 +15,19 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, maps_of
 from mlir_sched.program.rewrites.replacement import (
     attributes_of,
     match_dag,
     match_type,
+    only_op,
     operand_of,
     ops_named,
     producer_of,
 )
 
-GENERIC, INDEX = "linalg.generic", "linalg.index"
+INDEX, EXTRACT = "linalg.index", "tensor.extract"
+_SCALAR = ("arith.", "math.", INDEX, EXTRACT)
 _FORM = ("indexing_maps", "iterator_types")
 
 
@@ -34,113 +36,128 @@ class Body:
     """The body of an op.
 
     Attributes:
-        op: A ``linalg.generic`` of one result.
+        op: A ``linalg.generic``.
     """
 
     op: Any
 
-    @property
-    def result(self) -> Any:
-        """The op's result."""
-        return self.op.result
+    @cached_property
+    def arguments(self) -> list[Any]:
+        """The elements of operands that the body gets."""
+        return list(self.op.regions[0].blocks[0].arguments)
+
+    @cached_property
+    def ops(self) -> list[Any]:
+        """The ops of the body."""
+        return [one.operation for one in self.op.regions[0].blocks[0]]
 
     @property
-    def block(self) -> Any:
-        """The op's body."""
-        return self.op.regions[0].blocks[0]
-
-    @property
-    def element(self) -> Any:
-        """The value that is an element of the result."""
-        return list(self.block)[-1].operation.operands[0]
+    def elements(self) -> list[Any]:
+        """The values that are elements of the results."""
+        return list(self.ops[-1].operands)
 
     @cached_property
     def values(self) -> list[Any]:
-        """The values that an element of the result is computed from, each after its operands, then the element."""
-        return list(values_of(self.element, set()))
+        """The values that elements are computed from, each after its operands, and the elements."""
+        return values_of(*self.elements)
 
     @property
-    def leaves(self) -> list[Any]:
-        """Those values that a matcher takes as given."""
-        return list(filter(is_leaf, self.values))
-
-    @property
-    def made(self) -> list[Any]:
-        """The ops that compute an element, in order."""
-        return [producer(value) for value in self.values if not is_leaf(value)]
+    def reads(self) -> list[Any]:
+        """The ops that read elements of tensors."""
+        return [op for op in self.ops if op.name == EXTRACT]
 
     @property
     def tensors(self) -> list[Any]:
-        """The tensors that the body reads elements of."""
-        return [leaf for leaf in self.leaves if isinstance(leaf.type, ir.RankedTensorType)]
+        """The tensors that these read, each once."""
+        return list(dict.fromkeys(read.operands[0] for read in self.reads))
 
     @property
-    def matched(self) -> tuple[Any, ...]:
-        """What a matcher compares: form and types of the op, and how an element is computed from values of types."""
-        numbers = {value: number for number, value in enumerate(self.values)}
-        steps = [(op.name, attributes_of(op), *map(numbers.get, op.operands)) for op in self.made]
-        return *self.form, *(str(value.type) for value in self.values), *steps
+    def inputs(self) -> list[Any]:
+        """The operands, then those tensors."""
+        return [*self.op.operands, *self.tensors]
+
+    @property
+    def iterators(self) -> list[str]:
+        """The kinds of the loops."""
+        return [
+            "reduction" if "reduction" in str(kind) else "parallel" for kind in self.op.attributes["iterator_types"]
+        ]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether sizes are known, operands read at loops and zeros, and elements computed by scalar ops alone."""
+        kinds = [value.type for value in (*self.op.operands, *self.tensors)]
+        static = all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds)
+        plain = all(is_loop(expr) or is_zero(expr) for each in maps_of(self.op) for expr in each.results)
+        return static and plain and all(map(self._is_scalar, self.values))
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What is matched, and which values the leaves are."""
-        given = {value: number for number, value in enumerate([*self.block.arguments, *self.tensors])}
-        leaves = (given[leaf] if leaf in given else attributes_of(producer(leaf)) for leaf in self.leaves)
-        return *self.matched, *leaves
-
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """What a matcher compares of the op itself."""
-        return attributes_of(self.op), *(str(value.type) for value in (self.result, *self.op.operands))
-
-    def covers(self, other: Body) -> bool:
-        """Say whether a matcher of this body may match another one of this form: a leaf stands for all of its type."""
-        return _covers(self.element, other.element)
+        """Form and types of the op, and how elements are computed."""
+        numbers = {value: number for number, value in enumerate(dict.fromkeys([*self.arguments, *self.values]))}
+        steps = [(op.name, attributes_of(op), *map(numbers.get, op.operands)) for op in _makers(self.values)]
+        types = (str(value.type) for value in (*self.op.operands, *numbers))
+        return *attributes_of(self.op), *types, *steps, *map(numbers.get, self.elements)
 
     def match(self, root: Any) -> None:
-        """Emit the comparison of what a body ends with, and of the types of the op's operands."""
-        transform.MatchOperationNameOp(root, ["linalg.yield"])
-        last = producer_of(root, 0)
-        match_dag(producer(self.element), self.leaves, last)
-        parent = transform.GetParentOp(transform.AnyOpType.get(), root, op_name=GENERIC).result
-        for place, operand in enumerate(self.op.operands):
-            match_type(operand_of(parent, place), operand.type)
+        """Emit the comparison of form and types of an op, and of how its elements are computed."""
+        only_op(root, GENERIC, {name: self.op.attributes[name] for name in _FORM})
+        for number, operand in enumerate(self.op.operands):
+            match_type(operand_of(root, number), operand.type)
+        end = only_op(root, "linalg.yield")
+        for number, element in enumerate(self.elements):
+            if not is_leaf(element):
+                match_dag(producer(element), list(filter(is_leaf, values_of(element))), producer_of(end, number))
 
-    def find(self, found: Any) -> Any:
-        """Emit a handle on the ops of this form, from one on the ends of bodies that were matched."""
-        form = {name: self.op.attributes[name] for name in _FORM}
-        return parents(found, GENERIC, form, self.result.type)
+    def handles(self, handle: Any) -> list[Any]:
+        """Emit handles on the inputs, from one on an op with such a body."""
+        operands, reads = [operand_of(handle, number) for number in range(len(self.op.operands))], self.reads
+        if not reads:
+            return operands
+        found = transform.SplitHandleOp([transform.AnyOpType.get()] * len(reads), ops_named(handle, EXTRACT)).results
+        first = {read.operands[0]: number for number, read in reversed(list(enumerate(reads)))}
+        return [*operands, *(operand_of(found[first[each]], 0) for each in self.tensors)]
 
-
-def _covers(value: Any, other: Any) -> bool:
-    if value.type != other.type or is_leaf(value) or is_leaf(other):
-        return bool(value.type == other.type and is_leaf(value))
-    op, its = producer(value), producer(other)
-    same = op.name == its.name and attributes_of(op) == attributes_of(its) and len(op.operands) == len(its.operands)
-    return same and all(_covers(*pair) for pair in zip(op.operands, its.operands, strict=True))
-
-
-def parents(found: Any, name: str, attributes: Mapping[str, Any], result: ir.Type) -> Any:
-    """Emit a handle on the ops around others that have a name, attributes and a type of the result."""
-    any_op = transform.AnyOpType.get()
-    each = transform.ForeachOp([any_op], [found])
-    with ir.InsertionPoint(each.body):
-        parent = transform.GetParentOp(any_op, each.bodyTargets[0], op_name=name).result
-        transform.YieldOp([ops_named(parent, name, attributes, result)])
-    return each.results[0]
+    def _is_scalar(self, value: Any) -> bool:
+        """Say whether a value is one that the body gets, reads from, or computes by a scalar op, or a constant."""
+        op = producer(value)
+        if op is None or op not in self.ops:
+            return value in (*self.arguments, *self.tensors) or (op is not None and op.name == "arith.constant")
+        return op.name.startswith(_SCALAR) and len(op.results) == 1
 
 
-def values_of(value: Any, seen: set[Any]) -> Iterator[Any]:
-    """Yield the values that a value is computed from and were not seen, each after its operands, then the value."""
-    if value in seen:
-        return
-    seen.add(value)
-    for operand in () if is_leaf(value) else producer(value).operands:
-        yield from values_of(operand, seen)
-    yield value
+def values_of(*values: Any) -> list[Any]:
+    """Return what values of a body are computed from, each after its operands, and the values."""
+    found = dict[Any, None]()
+    for value in values:
+        _append(value, found)
+    return list(found)
 
 
 def is_leaf(value: Any) -> bool:
     """Say whether a matcher takes a value of a body as given."""
     op = producer(value)
     return op is None or op.name == INDEX or isinstance(value.type, ir.RankedTensorType)
+
+
+def is_loop(expr: Any) -> bool:
+    """Say whether an expression of an indexing map is a loop."""
+    return isinstance(expr, ir.AffineDimExpr)
+
+
+def is_zero(expr: Any) -> bool:
+    """Say whether an expression of an indexing map is zero."""
+    return isinstance(expr, ir.AffineConstantExpr) and expr.value == 0
+
+
+def _append(value: Any, found: dict[Any, None]) -> None:
+    if value not in found:
+        for operand in () if is_leaf(value) else producer(value).operands:
+            _append(operand, found)
+        found[value] = None
+
+
+def _makers(values: list[Any]) -> Iterator[Any]:
+    """Yield the ops that make values of a body."""
+    made = (producer(value) for value in values if not isinstance(value.type, ir.RankedTensorType))
+    return (op for op in made if op is not None)

@@ -7,15 +7,18 @@ capacities are the bytes of these copies.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from mlir_sched.program.rewrites.layout.channel_dims import (
     Dims,
+    Op,
+    Order,
     Program,
     channel_dims,
     holds,
     moved_bytes,
+    order_of,
 )
 from mlir_sched.program.rewrites.layout.minimum_cut import Edge, sink_side
 
@@ -29,68 +32,36 @@ class Choice:
 
     Attributes:
         channels: The dims that are channels, by value; none for values that are not listed.
-        last: The keys of the ops that are computed channels last.
-        copied: The values that are copied into the other layout, with the bytes of each.
+        last: The ops that are computed channels last.
     """
 
-    channels: Mapping[int, Dims]
+    channels: Mapping[Hashable, Dims]
     last: frozenset[Hashable]
-    copied: Mapping[int, int]
+
+    def orders(self, op: Op) -> dict[Hashable, Order]:
+        """Return the orders of the values of an op that is computed channels last."""
+        return {value: order_of(len(axes), self.channels[value]) for value, axes in op.tied}
 
 
-def choose(program: Program, without: frozenset[Hashable] = frozenset()) -> Choice:
-    """Return the layout in which a program copies the least.
-
-    Args:
-        program: The program.
-        without: Keys of ops that stay in the model's layout.
-    """
+def choose(program: Program) -> Choice:
+    """Return the layout in which a program copies the least."""
     known = channel_dims(program)
-    free = _free(program, known) - without
-    weights = {
-        number: moved_bytes(value, known.get(number, frozenset())) for number, value in enumerate(program.values)
-    }
-    edges = list(_edges(program, free, weights))
-    first = sink_side(edges, LAST, FIRST)
-    last = free - first
-    return Choice(known, last, {value: weights[value] for value in _between(program, last) if weights[value]})
+    free = {key for key, op in program.ops.items() if holds(program, op, known)}
+    return Choice(known, frozenset(free - sink_side(_edges(program, known, free), LAST, FIRST)))
 
 
-def _free(program: Program, known: Mapping[int, Dims]) -> frozenset[Hashable]:
-    """Return the keys of ops that can all be computed channels last, by one replacement."""
-    forms: dict[Hashable, set[Hashable]] = {}
-    for op in program.ops:
-        dims = tuple(known.get(value) for value in op.values) if holds(program, op, known) else None
-        forms.setdefault(op.key, set()).add((op.kind, dims))
-    return frozenset(key for key, found in forms.items() if len(found) == 1 and next(iter(found))[1] is not None)  # type: ignore[index]
-
-
-def _edges(program: Program, free: frozenset[Hashable], weights: Mapping[int, int]) -> Iterator[Edge]:
+def _edges(program: Program, known: Mapping[Hashable, Dims], free: Set[Hashable]) -> Iterator[Edge]:
     """Yield the edges of the graph; a value's copy in front of readers is a node, one for either direction."""
+    weights = {each: moved_bytes(value, known.get(each, frozenset())) for each, value in program.values.items()}
     endless = sum(weights.values()) + 1
-    yield from ((LAST, op.key, endless) for op in program.ops if op.key in free and op.channels)
-    for value, (maker, readers) in _users(program, free).items():
-        for weight in filter(None, [weights[value]]):
-            yield maker, (value, FIRST), weight
-            yield from (((value, FIRST), reader, endless) for reader in readers)
-            yield (value, LAST), maker, weight
-            yield from ((reader, (value, LAST), endless) for reader in readers)
-
-
-def _users(program: Program, free: frozenset[Hashable]) -> Mapping[int, tuple[Hashable, set[Hashable]]]:
-    """Return which node makes a value, and which nodes read it."""
-    made: dict[int, Hashable] = {}
-    read: dict[int, set[Hashable]] = {}
-    for op in program.ops:
-        node = op.key if op.key in free else FIRST
-        made |= dict.fromkeys(op.values[op.reads :], node)
-        for value in op.values[: op.reads]:
-            read.setdefault(value, set()).add(node)
-    return {value: (made.get(value, FIRST), readers) for value, readers in read.items()}
-
-
-def _between(program: Program, last: frozenset[Hashable]) -> Iterator[int]:
-    """Yield the values that are read in another layout than they are made in."""
-    for value, (maker, readers) in _users(program, last).items():
-        if readers - {FIRST} if maker == FIRST else FIRST in readers:
-            yield value
+    nodes = {key: key if key in free else FIRST for key in program.ops}
+    makers = {value: nodes[key] for key, op in program.ops.items() for value in op.makes}
+    for value, weight in weights.items():
+        yield makers.get(value, FIRST), (value, FIRST), weight
+        yield (value, LAST), makers.get(value, FIRST), weight
+    for key, op in program.ops.items():
+        if key in free and op.channels:
+            yield LAST, key, endless
+        for value in filter(weights.get, op.reads):
+            yield (value, FIRST), nodes[key], endless
+            yield nodes[key], (value, LAST), endless

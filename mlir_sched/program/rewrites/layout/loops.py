@@ -1,4 +1,11 @@
-"""Ops with a loop per dim: element-wise ops, broadcasts and reductions. Their loops are reordered."""
+"""Ops with a loop per dim: element-wise ops, broadcasts, reductions and gathers. Their loops are reordered.
+
+PyTorch's exporter writes interpolations, and other ops that index an image by tensors, as bodies that read elements of
+the image at computed places. IREE 3.13 reads them one by one. With channels last the elements of a pixel are adjacent,
+and MLIR's vectorizer reads vectors of them (``vectorizeTensorExtract`` in Vectorization.cpp), provided that the other
+indices stay the same along the vector. It sees that they do where the body reads them from tensors, but not where they
+are operands; so the body reads the tensors of indices, too.
+"""
 
 from __future__ import annotations
 
@@ -9,114 +16,113 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.layout.bodies import GENERIC, INDEX, Body
+from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, is_loop
 from mlir_sched.program.rewrites.layout.channel_dims import Form
+from mlir_sched.program.rewrites.layout.loop_indices import loop_at
 from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
-from mlir_sched.program.rewrites.linalg_ops import copied, generic, maps_of
-
-_SCALAR = ("arith.", "math.", INDEX)
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, generic, index, maps_of
 
 
 class Loops(Rule):
     """``linalg.generic`` whose operands are read at loops and zeros: element-wise, broadcast, or one value reduced."""
 
     names = (GENERIC,)
-    effect = "keeps the channels of what it reads (element-wise, broadcast, reduction of one value)"
+    effect = "keeps the channels of what it reads: element-wise, broadcast, reduction of one value, gather of pixels"
     form = Form.ANY
 
     def fits(self, op: Any) -> bool:
         """Say whether the op computes with scalars of static tensors alone, at loops and zeros."""
-        kinds = [value.type for value in op.operands]
-        static = all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds)
-        if not static or not all(_is_loop_or_zero(expr) for each in maps_of(op) for expr in each.results):
-            return False
         body = Body(op)
-        made = [producer(value) for value in body.values if producer(value) is not None]
-        scalar = all(one.name.startswith(_SCALAR) and len(one.results) == 1 for one in made)
-        return scalar and bool(body.made) and len(_reduced(op)) <= 1
+        return body.is_plain and len(_reduced(body)) <= (0 if body.reads else 1)
+
+    def inputs(self, op: Any) -> list[Any]:
+        """Return the operands, and what the body reads elements of."""
+        return Body(op).inputs
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the loops that the dims are read at."""
-        loops = [[expr.position if _is_loop(expr) else None for expr in each.results] for each in maps_of(op)]
-        return [*loops, loops[-1]]
+        body = Body(op)
+        loops = [[expr.position if is_loop(expr) else None for expr in each.results] for each in maps_of(op)]
+        places = {read.operands[0]: list(read.operands)[1:] for read in reversed(body.reads)}
+        return [*loops, *([loop_at(body, at) for at in places[each]] for each in body.tensors), loops[-1]]
 
-    def key(self, op: Any) -> tuple[Any, ...]:
-        """Return what a script sees of the op."""
-        return Body(op).matched
+    def marked(self, op: Any, result: Any) -> Any:
+        """Return a gather; other ops are fused."""
+        return producer(result) if Body(op).reads else None
 
     def kind(self, op: Any) -> tuple[Any, ...]:
-        """Return also which operands and loops the values of the body are."""
-        return Body(op).kind
-
-    def family(self, op: Any) -> tuple[Any, ...]:
-        """Return the form of the op without its body."""
-        return Body(op).form
-
-    def covers(self, op: Any, other: Any) -> bool:
-        """Say whether a part of the other body is as this one."""
-        return Body(op).covers(Body(other))
-
-    def steps(self, op: Any) -> int:
-        """Return how many ops compute an element."""
-        return len(Body(op).made)
+        """Return form, types and body, and the loops that are read at."""
+        return *Body(op).kind, *map(tuple, self.axes(op))
 
     def match(self, root: Any, op: Any) -> None:
-        """Emit the comparison of the body."""
+        """Emit the comparison of form, types and body."""
         Body(op).match(root)
 
-    def find(self, found: Any, op: Any) -> Any:
-        """Emit a handle on the ops with such bodies that have the maps and loops of this one."""
-        return Body(op).find(found)
+    def handles(self, handle: Any, op: Any) -> list[Any]:
+        """Emit handles on the operands, and on what the body reads elements of."""
+        return Body(op).handles(handle)
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the op with its loops in the order of its result, those that it reduces behind them."""
-        maps = [
-            in_order(list(each.results), orders(value)) for value, each in zip(op.operands, maps_of(op), strict=True)
-        ]
-        made = [expr.position for expr in maps[-1] if _is_loop(expr)]
-        loops = [*made, *(loop for loop in range(len(_kinds(op))) if loop not in made)]
+        body = Body(op)
+        maps = [in_order(list(each.results), orders(v)) for v, each in zip(op.operands, maps_of(op), strict=True)]
+        made = [expr.position for expr in maps[-1] if is_loop(expr)]
+        loops = [*made, *(loop for loop in range(len(body.iterators)) if loop not in made)]
         place = {loop: number for number, loop in enumerate(loops)}
         moved = [ir.AffineMap.get(len(loops), 0, [_moved(expr, place) for expr in each]) for each in maps]
-        kinds, kind = [_kinds(op)[loop] for loop in loops], op.result.type
-        *values, start = inputs
-        if not list(Body(op).block.arguments[len(values)].uses):
-            start = tensor.empty(in_order(kind.shape, orders(op.result)), kind.element_type)
-        return generic(values, start, moved, kinds, lambda *each: _element(Body(op), each, place))
+        *values, start = inputs[: len(maps)]
+        if not list(body.arguments[-1].uses):
+            start = tensor.empty(in_order(op.result.type.shape, orders(op.result)), op.result.type.element_type)
+        kept = [number for number in range(len(values)) if not (body.reads and _is_integer(values[number]))]
+        given = [body.arguments[number] for number in (*kept, -1)]
+        kinds = [body.iterators[loop] for loop in loops]
+
+        def element(*scalars: Any) -> Any:
+            indices = {body.arguments[n]: _read(values[n], moved[n]) for n in range(len(values)) if n not in kept}
+            tensors = zip(body.tensors, inputs[len(maps) :], strict=True)
+            return _element(body, {**dict(tensors), **indices, **dict(zip(given, scalars, strict=True))}, place, orders)
+
+        return generic([values[n] for n in kept], start, [moved[n] for n in (*kept, -1)], kinds, element)
 
 
-def _element(body: Body, scalars: Sequence[Any], place: Mapping[int, int]) -> Any:
-    """Return what a body makes of scalars, with the loops in other places."""
-    made = dict(zip(body.block.arguments, scalars, strict=True))
+def _element(body: Body, made: dict[Any, Any], place: Mapping[int, int], orders: Orders) -> Any:
+    """Return an element, given arguments and tensors, with the loops in other places."""
     for value in body.values:
         op = producer(value)
-        if op is not None and op.name == INDEX:
-            made[value] = linalg.IndexOp(place[ir.IntegerAttr(op.attributes["dim"]).value]).result
-        elif op is not None:
+        if value in made:
+            continue
+        if op.name == INDEX:
+            made[value] = _index(place[loop_at(body, value) or 0])
+        elif op.name == EXTRACT:
+            source, *places = op.operands
+            loops = [loop_at(body, at) for at in places]
+            known = zip(places, loops, strict=True)
+            indices = [made[at] if loop is None else _index(place[loop]) for at, loop in known]
+            made[value] = tensor.extract(made[source], in_order(indices, orders(source)))
+        else:
             made[value] = copied(op, [made[operand] for operand in op.operands]).results[0]
-    return made[body.element]
+    return made[body.elements[0]]
 
 
-def _reduced(op: Any) -> list[Any]:
+def _read(source: Any, places: ir.AffineMap) -> Any:
+    """Return the element of a tensor at loops and zeros."""
+    return tensor.extract(source, [_index(expr.position) if is_loop(expr) else index(0) for expr in places.results])
+
+
+def _index(loop: int) -> Any:
+    return linalg.IndexOp(loop).result
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value.type.element_type, (ir.IntegerType, ir.IndexType))
+
+
+def _reduced(body: Body) -> list[Any]:
     """Return the maps of operands, apart from the result's, that are read at loops which are reduced."""
-    loops = {loop for loop, kind in enumerate(_kinds(op)) if kind == "reduction"}
-    return [
-        each for each in maps_of(op)[:-1] if any(_is_loop(expr) and expr.position in loops for expr in each.results)
-    ]
-
-
-def _kinds(op: Any) -> list[str]:
-    """Return the iterator types of a generic op."""
-    return ["reduction" if "reduction" in str(kind) else "parallel" for kind in op.attributes["iterator_types"]]
-
-
-def _is_loop(expr: Any) -> bool:
-    return isinstance(expr, ir.AffineDimExpr)
-
-
-def _is_loop_or_zero(expr: Any) -> bool:
-    return _is_loop(expr) or (isinstance(expr, ir.AffineConstantExpr) and expr.value == 0)
+    loops = {loop for loop, kind in enumerate(body.iterators) if kind == "reduction"}
+    return [m for m in maps_of(body.op)[:-1] if any(is_loop(expr) and expr.position in loops for expr in m.results)]
 
 
 def _moved(expr: Any, place: Mapping[int, int]) -> Any:
     """Return a loop, or a zero, with the loops in other places."""
-    return ir.AffineExpr.get_dim(place[expr.position]) if _is_loop(expr) else expr
+    return ir.AffineExpr.get_dim(place[expr.position]) if is_loop(expr) else expr

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable
 
 Edge = tuple[Hashable, Hashable, int]
 """From a node to a node, with a capacity of 0 or more."""
-Residual = dict[Hashable, dict[Hashable, int]]
+Residual = dict[Hashable, Counter[Hashable]]
+"""Capacity that is left from a node, by the node that it leads to."""
 
 
 def sink_side(edges: Iterable[Edge], source: Hashable, sink: Hashable) -> frozenset[Hashable]:
     """Return the nodes on the sink's side of a cut of the least capacity, the fewest that such a cut has."""
-    residual: Residual = {source: {}, sink: {}}
+    residual: Residual = defaultdict(Counter)
     for start, end, capacity in edges:
-        for one, other, more in ((start, end, capacity), (end, start, 0)):
-            forward = residual.setdefault(one, {})
-            forward[other] = forward.get(other, 0) + more
+        residual[start][end] += capacity
+        residual[end][start] += 0
     while path := _shortest_path(residual, source, sink):
         flow = min(residual[start][end] for start, end in path)
         for start, end in path:
@@ -43,10 +43,8 @@ def _shortest_path(residual: Residual, source: Hashable, sink: Hashable) -> list
 
 def _reaching(residual: Residual, sink: Hashable) -> frozenset[Hashable]:
     """Return the nodes from which a path with capacity left leads to the sink, and the sink."""
-    found, waiting = {sink}, [sink]
+    found = waiting = {sink}
     while waiting:
-        node = waiting.pop()
-        new = [start for start in residual[node] if residual[start].get(node) and start not in found]
-        found |= set(new)
-        waiting += new
+        waiting = {start for node in waiting for start in residual[node] if residual[start][node]} - found
+        found |= waiting
     return frozenset(found)

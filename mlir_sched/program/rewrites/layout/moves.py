@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, transform
+from iree.compiler.dialects import tensor
 
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.layout.bodies import parents
 from mlir_sched.program.rewrites.layout.channel_dims import Form, reshaped_groups
 from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EXPAND, collapse, expand, transposed
-from mlir_sched.program.rewrites.padding.tensor_pad import padding_of, sides_of, surrounded_alike, widths_of
-from mlir_sched.program.rewrites.replacement import match_dag, producer_of
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EXPAND, SLICE, collapse, expand, transposed
+from mlir_sched.program.rewrites.padding.separate import NumberedSite
+from mlir_sched.program.rewrites.padding.tensor_pad import number_around, only_pad, sides_of, surrounded_alike
+from mlir_sched.program.rewrites.replacement import match_type, operand_of
 
-SLICE, TRANSPOSE = "tensor.extract_slice", "linalg.transpose"
+TRANSPOSE = "linalg.transpose"
 
 
 class Transpositions(Rule):
@@ -35,7 +34,7 @@ class Transpositions(Rule):
     def axes(self, op: Any) -> list[Axes]:
         """Return the dims of the source."""
         moved = _numbers(op, "permutation")
-        return [range(len(moved)), moved, moved]
+        return [range(len(moved)), moved]
 
     def inputs(self, op: Any) -> list[Any]:
         """Return the source."""
@@ -72,8 +71,8 @@ class Reshapes(Rule):
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the source reshaped as it lies in memory."""
         source, result = op.operands[0], op.result
-        shapes = tuple(source.type.shape), tuple(result.type.shape)
-        groups = reshaped_groups(*shapes, tuple(map(tuple, self.axes(op))), [orders(source), orders(result)])
+        shapes = [tuple(value.type.shape) for value in (source, result)]
+        groups = reshaped_groups(shapes, tuple(map(tuple, self.axes(op))), [orders(source), orders(result)])
         assert groups is not None
         if op.name == COLLAPSE:
             return collapse(inputs[0], groups)
@@ -116,7 +115,7 @@ class Joins(Rule):
 
     def kind(self, op: Any) -> tuple[Any, ...]:
         """Return also how many operands are joined first."""
-        return self.key(op), *map(len, _joined_first(op))
+        return *super().kind(op), *map(len, _joined_first(op))
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the joined values."""
@@ -154,31 +153,21 @@ class Paddings(Rule):
     effect = "keeps channels; surrounds them with a number"
 
     def fits(self, op: Any) -> bool:
-        """Say whether a static tensor is surrounded by a known number of equal elements."""
-        return len(op.operands) == 1 and is_static_f32(op.operands[0]) and scalar_constant(_value(op)) is not None
+        """Say whether a static tensor is surrounded by a known number."""
+        return bool(number_around(op))
 
-    def key(self, op: Any) -> tuple[Any, ...]:
-        """Return what a script sees: widths and number."""
-        return PAD, str(op.result.type), str(widths_of(op)), scalar_constant(_value(op))
+    def kind(self, op: Any) -> tuple[Any, ...]:
+        """Return types, widths and number."""
+        return NumberedSite(op).kind
 
     def match(self, root: Any, op: Any) -> None:
-        """Emit the comparison of the number."""
-        transform.MatchOperationNameOp(root, ["tensor.yield"])
-        match_dag(padding_of(op), [], producer_of(root, 0))
-
-    def find(self, found: Any, op: Any) -> Any:
-        """Emit a handle on the paddings with such a number that have the widths and the type of this one."""
-        return parents(found, PAD, widths_of(op), op.result.type)
+        """Emit the comparison of type, widths and number."""
+        match_type(operand_of(only_pad(root, op), 0), op.operands[0].type)
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the padded value."""
         low, high = (in_order(side, orders(op.result)) for side in sides_of(op))
         return surrounded_alike(inputs[0], low, high, op)
-
-
-def _value(pad: Any) -> Any:
-    """Return the number around a padded tensor."""
-    return list(pad.regions[0].blocks[0])[-1].operation.operands[0]
 
 
 def _numbers(op: Any, name: str) -> list[int]:

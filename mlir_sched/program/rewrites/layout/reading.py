@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from iree.compiler import ir
@@ -19,67 +18,40 @@ _MADE_IN_ANY_LAYOUT = ("linalg.broadcast", "linalg.fill", "tensor.empty")
 _INDEX_BITS = 64
 
 
-@dataclass(frozen=True)
-class Read:
-    """A program as plain data.
-
-    Attributes:
-        program: The data.
-        ops: The ops, in the order of ``program.ops``.
-        numbers: The number of every value.
-    """
-
-    program: Program
-    ops: tuple[Any, ...]
-    numbers: dict[Any, int] = field(compare=False)
-
-
-def rule_of(op: Any) -> Rule | None:
+def _rule_of(op: Any) -> Rule | None:
     """Return the rule for an op, if there is one."""
     rule = RULES.get(op.name)
     return rule if rule is not None and len(op.results) == 1 and rule.fits(op) else None
 
 
-def read(module: ir.Module) -> Read:
-    """Return a program, as it enters IREE's preprocessing phase, as plain data."""
-    ops = tuple(op for op in walk(module.operation) if any(map(_is_tensor, (*op.operands, *op.results))))
-    numbers: dict[Any, int] = {}
-    for op in ops:
-        for value in (*op.operands, *op.results):
-            numbers.setdefault(value, len(numbers))
+def read(module: ir.Module) -> Program:
+    """Return a program, as it enters IREE's preprocessing phase, as plain data with the module's values and ops."""
     constants = constant_globals(module)
-    values = tuple(Value(_shape(value), _bytes(value, constants)) for value in numbers)
-    return Read(Program(values, tuple(_read(op, numbers) for op in ops)), ops, numbers)
+    ops = dict[Any, Op]()
+    for op in walk(module.operation):
+        around = ops.get(op.parent.operation)
+        if around is None or around.form is None:
+            ops[op] = _read(op)
+    values: dict[Any, None] = dict.fromkeys(value for op in ops.values() for value in (*op.reads, *op.makes))
+    return Program({value: Value(tuple(value.type.shape), _bytes(value, constants)) for value in values}, ops)
 
 
-def _read(op: Any, numbers: dict[Any, int]) -> Op:
-    values, reads, rule = tuple(numbers[value] for value in (*op.operands, *op.results)), len(op.operands), rule_of(op)
+def _read(op: Any) -> Op:
+    """Return an op as plain data; what the body of an op with a rule reads is read by this op."""
+    rule = _rule_of(op)
     if rule is None:
-        return Op(values, reads, tuple(_no_axes(op)), None)
-    axes = tuple(map(tuple, rule.axes(op)))
-    return Op(values, reads, axes, rule.form, rule.channels(op), rule.key(op), rule.kind(op))
-
-
-def _no_axes(op: Any) -> Iterator[tuple[None, ...]]:
-    return ((None,) * len(_shape(value)) for value in (*op.operands, *op.results))
+        return Op(tuple(filter(_is_tensor, op.operands)), tuple(filter(_is_tensor, op.results)))
+    return Op(tuple(rule.inputs(op)), (op.result,), rule.form, tuple(map(tuple, rule.axes(op))), rule.channels(op))
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value.type, ir.RankedTensorType)
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return tuple(value.type.shape) if _is_tensor(value) else ()
-
-
 def _bytes(value: Any, constants: frozenset[str]) -> int:
     """Return the bytes of a tensor that is made in every call; 0 for other values, and where a size is not known."""
     made = producer(value)
     free = made is not None and (made.name in _MADE_IN_ANY_LAYOUT or is_constant(value, constants))
-    if free or not _is_tensor(value) or not value.type.has_static_shape:
+    if free or not value.type.has_static_shape:
         return 0
-    bits = getattr(value.type.element_type, "width", _INDEX_BITS)
-    elements = 1
-    for size in value.type.shape:
-        elements *= size
-    return elements * bits // 8
+    return int(prod(value.type.shape)) * getattr(value.type.element_type, "width", _INDEX_BITS) // 8

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.layout.channel_dims import Dims, Form, Order
@@ -40,17 +39,17 @@ class Rule(ABC):
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the op's result in its order, of what it is computed from, all in their orders."""
 
+    def inputs(self, op: Any) -> list[Any]:
+        """Return the tensors that the result is computed from; by default the operands."""
+        return list(op.operands)
+
     def axes(self, op: Any) -> list[Axes]:
-        """Return the axes of the dims of all operands, then of the result; by default those of equal places."""
-        return [range(rank(value)) for value in (*op.operands, op.result)]
+        """Return the axes of the dims of all inputs, then of the result; by default those of equal places."""
+        return [range(value.type.rank) for value in (*self.inputs(op), op.result)]
 
     def channels(self, op: Any) -> Dims:  # noqa: ARG002 - most ops do not say
         """Return the axes that are channels whatever is around; by default none."""
         return frozenset()
-
-    def inputs(self, op: Any) -> list[Any]:
-        """Return the values that the result is computed from; by default the operands."""
-        return list(op.operands)
 
     def marked(self, op: Any, result: Any) -> Any:  # noqa: ARG002 - for others
         """Return the op that carries the mark of the rewrite, given the result that was built; by default none.
@@ -59,43 +58,18 @@ class Rule(ABC):
         """
         return None
 
-    def key(self, op: Any) -> Hashable:
-        """Return what a script sees of an op."""
+    def kind(self, op: Any) -> tuple[Hashable, ...]:
+        """Return a key that is equal for ops that one replacement is right for."""
         return OpSite(op).kind
-
-    def kind(self, op: Any) -> Hashable:
-        """Return a key that is equal for ops of one key that one replacement is right for."""
-        return self.key(op)
-
-    def family(self, op: Any) -> Hashable:
-        """Return a key that is equal for ops one of whose matchers may match the other; by default that of the op."""
-        return self.key(op)
-
-    def covers(self, op: Any, other: Any) -> bool:  # noqa: ARG002 - for others
-        """Say whether the matcher of an op may match another op of the family that has another key; by default not."""
-        return False
-
-    def steps(self, op: Any) -> int:  # noqa: ARG002 - for others
-        """Return how many ops a matcher compares."""
-        return 1
 
     def match(self, root: Any, op: Any) -> None:
         """Emit the comparison of an op with this one, in a matcher."""
         transform.MatchOperationNameOp(root, [op.name])
         match_dag(op, list(op.operands), root)
 
-    def find(self, found: Any, op: Any) -> Any:  # noqa: ARG002 - for others
-        """Emit a handle on the ops, from one on what the matcher found; by default those."""
-        return found
-
     def handles(self, handle: Any, op: Any) -> list[Any]:
         """Emit handles on the inputs, from one on the op."""
         return [operand_of(handle, number) for number in range(len(op.operands))]
-
-
-def rank(value: Any) -> int:
-    """Return the number of dims of a value; 0 of a scalar."""
-    return value.type.rank if isinstance(value.type, ir.RankedTensorType) else 0
 
 
 def in_order(values: Sequence[T], order: Order) -> list[T]:

@@ -22,11 +22,11 @@ from mlir_sched.program.rewrites.layout.channel_dims import Dims
 from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
-    dims_map,
     generic,
     multiply_add,
     number,
     transposed,
+    with_part,
 )
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, operand_of, producer_of
 
@@ -79,12 +79,14 @@ class Windows(Rule):
         start = producer(op.operands[2])
         if start is None or not all(map(is_static_f32, op.operands)):
             return False
-        return start.name == BROADCAST or (start.name == FILL and scalar_constant(start.operands[0]) is not None)
+        if start.name == BROADCAST:
+            return "conv_" in op.name
+        return bool(start.name == FILL and scalar_constant(start.operands[0]) is not None)
 
     def axes(self, op: Any) -> list[Axes]:
-        """Return those of equal places for images; a filter has none."""
-        image, taps, init, result = super().axes(op)
-        return [image, [None] * len(taps), init, result]
+        """Return those of equal places for images; filters and biases have none."""
+        image, *others, result = super().axes(op)
+        return [image, *([None] * len(each) for each in others), result]
 
     def channels(self, op: Any) -> Dims:
         """Return the dims of channels, and of groups."""
@@ -100,11 +102,11 @@ class Windows(Rule):
         made = producer(result)
         return producer(made.operands[0]) if len(self.inputs(op)) > 2 else made
 
-    def key(self, op: Any) -> tuple[Any, ...]:
-        """Return what a script sees: the op, and how its sums start."""
+    def kind(self, op: Any) -> tuple[Any, ...]:
+        """Return also how the sums start."""
         start = producer(op.operands[2])
         value = scalar_constant(start.operands[0]) if start.name == FILL else str(start.operands[0].type)
-        return super().key(op), start.name, attributes_of(start), value
+        return *super().kind(op), attributes_of(start), value
 
     def match(self, root: Any, op: Any) -> None:
         """Emit the comparison of the op and of its start."""
@@ -124,7 +126,11 @@ class Windows(Rule):
         empty = tensor.empty(in_order(kind.shape, orders(op.result)), kind.element_type)
         zero = number(kind.element_type, 0.0 if bias else scalar_constant(start.operands[0]) or 0.0)
         sums = _windows(op, image, taps, linalg.fill(zero, outs=[empty]))
-        return _added(sums, bias[0], start, orders) if bias else sums
+        if not bias:
+            return sums
+        made = list(ir.DenseI64ArrayAttr(start.attributes["dimensions"]))
+        places = [orders(op.result).index(dim) for dim in range(kind.rank) if dim not in made]
+        return with_part(sums, bias[0], places, arith.addf)
 
 
 def _windows(op: Any, image: Any, taps: Any, init: Any) -> Any:
@@ -170,13 +176,3 @@ def _read_pixels(image: Any, init: Any, strides: Sequence[int]) -> Any:
     maps = [ir.AffineMap.get(4, 0, [n, y * strides[0], x * strides[1], c]), ir.AffineMap.get_identity(4)]
     empty = tensor.empty([batch, rows, columns, image.type.shape[-1]], image.type.element_type)
     return barrier(generic([barrier(image)], empty, maps, ["parallel"] * 4, lambda value, _: value))
-
-
-def _added(sums: Any, bias: Any, start: Any, orders: Orders) -> Any:
-    """Return sums plus the bias that a broadcast starts them with."""
-    order, rank = orders(start.result), sums.type.rank
-    made = list(ir.DenseI64ArrayAttr(start.attributes["dimensions"]))
-    places = [order.index(dim) for dim in range(rank) if dim not in made]
-    maps = [dims_map(rank, dims) for dims in (range(rank), places, range(rank))]
-    empty = tensor.empty(sums.type.shape, sums.type.element_type)
-    return generic([sums, bias], empty, maps, ["parallel"] * rank, lambda x, y, _: arith.addf(x, y))
