@@ -28,6 +28,9 @@ OPS_OF_ATTENTION = (
 )
 """Kinds of the ops of an attention beside its fills: scores, what changes them, largest, weights, values, division."""
 
+MIN_ROWS = 4
+"""Rows of a register tile from which a vector of columns is loaded for enough products."""
+
 
 def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
     """Match matmul, batch matmul, vector times matrix, any transposition, any generic that contracts.
@@ -44,8 +47,7 @@ def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
         return None
     if not _only(dispatch, fill, epilogues) or (epilogues and dispatch.results[0] != epilogues[-1].index):
         return None
-    opposite = dims.m if columns in dims.n else dims.n
-    rows = max((d for d in opposite if op.extents[d] > 1), key=lambda d: op.extents[d], default=None)
+    rows = _row_loop(op, dims.m if columns in dims.n else dims.n)
     places = walked_by(op, fill, epilogues, dispatch)
 
     def loop(position: int, name: str = "") -> Loop:
@@ -61,6 +63,18 @@ def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
         reduction=loop(dims.k[-1], "reduction"),
         outer_reductions=tuple(loop(d) for d in dims.k[:-1] if op.extents[d] > 1),
     )
+
+
+def _row_loop(op: LinalgOp, loops: tuple[int, ...]) -> int | None:
+    """Return the loop over rows, of those that only one input of a contraction reads; None if none is longer than 1.
+
+    That is the loop along which the input is contiguous, so that rows share cache lines; where it is too short for a
+    register tile, the longest, and of equal ones the innermost.
+    """
+    longer = [d for d in loops if op.extents[d] > 1]
+    along = [loop for operand in op.inputs[:2] if operand.is_projected_permutation for loop in operand.loops[-1:]]
+    contiguous = [d for d in longer if d in along and op.extents[d] >= MIN_ROWS]
+    return max(contiguous or longer, key=lambda d: (op.extents[d], d), default=None)
 
 
 def convolution(op: LinalgOp, dispatch: Dispatch) -> Convolution | None:

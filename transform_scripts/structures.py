@@ -61,6 +61,18 @@ def contiguous_loop(op: LinalgOp, loops: Iterable[Loop]) -> Loop | None:
     return next((loop for loop in loops if place in loop.at), None)
 
 
+def are_crossed(op: LinalgOp, *loops: Loop) -> bool:
+    """Say whether, of two loops of a generic contraction that walk one input each, the first input's comes second.
+
+    MLIR makes no outer products of such loops (``LowerVectorContract.cpp``): their products are computed element by
+    element.
+    """
+    first, second = (
+        [place for loop in loops if (place := loop.position(op)) in operand.dims] for operand in op.inputs[:2]
+    )
+    return op.name == "linalg.generic" and len(first) == len(second) == 1 and first > second
+
+
 @dataclass(frozen=True)
 class Structure:
     """An op with its fill and its epilogues in a dispatch.
@@ -101,7 +113,8 @@ class Contraction(Structure):
 
     Attributes:
         columns: The loop of the result's contiguous dimension: the vector dimension.
-        rows: The longest parallel loop that only the input without columns reads; None when none is longer than 1.
+        rows: A parallel loop that only the input without columns reads: the contiguous one, or the longest if that is
+            short; None when none is longer than 1.
         others: The remaining parallel loops longer than 1.
         reduction: The innermost reduction loop.
         outer_reductions: The remaining reduction loops longer than 1.
@@ -115,21 +128,30 @@ class Contraction(Structure):
 
     @cached_property
     def is_crossed(self) -> bool:
-        """Whether the loop of the first input, rows or columns, comes behind that of the second in a generic op.
-
-        MLIR makes no outer products of such a contraction (``LowerVectorContract.cpp``): its products are
-        computed element by element.
-        """
-        if self.rows is None or self.op.name != "linalg.generic":
-            return False
-        rows, columns = self.position(self.rows), self.position(self.columns)
-        first, second = (rows, columns) if rows in self.op.inputs[0].dims else (columns, rows)
-        return first > second
+        """Whether rows and columns are crossed loops."""
+        return self.rows is not None and are_crossed(self.op, self.rows, self.columns)
 
     @property
     def tiled(self) -> Loops:
-        """The loops with tiles of their own: rows, if there are any, and columns."""
+        """The loops with register tiles of their own: rows, if there are any, and columns."""
         return (self.columns,) if self.rows is None else (self.rows, self.columns)
+
+    @cached_property
+    def further_rows(self) -> Loops:
+        """The other loops that only the input without columns reads: what is read along columns serves all of them."""
+        columns = self.position(self.columns)
+        read = {dim for operand in self.op.inputs[:2] if columns in operand.dims for dim in operand.dims}
+        return tuple(loop for loop in self.others if self.position(loop) not in read)
+
+    @property
+    def all_rows(self) -> Loops:
+        """The further rows, in the op's order, and the rows, if there are any."""
+        return (*self.further_rows, *self.tiled[:-1])
+
+    @property
+    def outermost(self) -> Loops:
+        """The other loops that are no further rows."""
+        return tuple(loop for loop in self.others if loop not in self.further_rows)
 
 
 @dataclass(frozen=True)

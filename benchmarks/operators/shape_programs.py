@@ -163,6 +163,12 @@ class Builder:
   }} : {source.type} to {Tensor("", shape, source.kind).type}"""
         return self._add(text, shape, source.kind, typed=False)
 
+    def part(self, source: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> Tensor:
+        """Add a part of a tensor that begins at offsets."""
+        result = Tensor("", tuple(shape), source.kind)
+        text = f"tensor.extract_slice {source.name}[{_list(offsets)}] [{_list(shape)}] [{_list([1] * len(shape))}]"
+        return self._add(f"{text} : {source.type} to {result.type}", result.shape, source.kind, typed=False)
+
     def convolution(
         self,
         op: str,

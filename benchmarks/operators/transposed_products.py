@@ -7,6 +7,7 @@ the tuned transposed program over those of the tuned plain program, whole calls,
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -27,8 +28,13 @@ from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
 
 SIZES = ((196, 116, 116), (784, 58, 58), (256, 256, 256))
-"""Rows, columns and length of the reduction: of 1x1 convolutions of small networks, and sizes that vectors divide."""
+"""Rows, columns and length of the reduction: of 1x1 convolutions of small networks, and sizes that vectors divide.
+
+Rows are the pixels of a square image.
+"""
 PLAIN = "plain"
+BORDER = 1
+"""Pixels around an image that is cut out of a larger one, whose rows are then no single loop in memory."""
 FORMS = {
     PLAIN: ("m k, k n -> m n", "m, n"),
     "transposed by the epilogue": ("m k, k n -> m n", "n, m"),
@@ -36,6 +42,8 @@ FORMS = {
     "rows read transposed": ("k m, k n -> m n", "m, n"),
     "columns read transposed": ("m k, n k -> m n", "m, n"),
     "channels first": ("k m, n k -> n m", "n, m"),
+    "image": ("h w k, n k -> h w n", "h, w, n"),
+    "channels-first image": ("k h w, n k -> h w n", "h, w, n"),
 }
 """The contraction, and the order in which the epilogue stores, by name."""
 
@@ -43,12 +51,18 @@ FORMS = {
 def program(sizes: tuple[int, int, int], form: str) -> str:
     """Return max(A B + bias, 0) in a form."""
     spec, stored = FORMS[form]
-    extents = dict(zip("mnk", sizes, strict=True))
+    rows, columns, summed = sizes
+    extents = {"h": math.isqrt(rows), "w": math.isqrt(rows), "m": rows, "n": columns, "k": summed}
     b = Builder()
-    left, right = ([extents[loop] for loop in part.split(" ")] for part in spec.split(" -> ")[0].split(", "))
-    made = b.contract(spec, b.argument(*left), b.argument(*right))
+    left, right = (part.split(" ") for part in spec.split(" -> ")[0].split(", "))
+    borders = [BORDER * (loop in "hw") for loop in left]
+    whole = b.argument(*(extents[loop] + 2 * border for loop, border in zip(left, borders, strict=True)))
+    pixels = b.part(whole, borders, [extents[loop] for loop in left]) if any(borders) else whole
+    made = b.contract(spec, pixels, b.argument(*(extents[loop] for loop in right)))
     order = ", ".join(spec.split(" -> ")[1].split(" "))
-    return b.program(b.map([(made, order), (b.argument(extents["n"]), "n")], ADD_RELU, at=stored, loops="m, n"))
+    bias = b.argument(extents["n"])
+    loops = ", ".join(loop for loop in extents if loop in order)
+    return b.program(b.map([(made, order), (bias, "n")], ADD_RELU, at=stored, loops=loops))
 
 
 def sampled(sizes: tuple[int, int, int], setting: Setting, folder: Path) -> dict[str, Samples]:

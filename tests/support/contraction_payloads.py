@@ -166,12 +166,13 @@ def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
     return Payload(function(f"%a: {a}, %b: {b}, %v: {v}", t, body))
 
 
-def product_of_pixels(extents: dict[str, int], maps: tuple[str, str, str]) -> Payload:
+def product_of_pixels(extents: dict[str, int], maps: tuple[str, str, str], both: bool = False) -> Payload:
     """Return max(A B + bias, 0), the bias along ``n``: the product of a 1x1 convolution in any layout.
 
     Args:
         extents: Trip count per loop, named by one letter, in the order of the loops.
         maps: The loops of both inputs and of the result.
+        both: Whether A B is a result, too; both are one dispatch under ``O3``.
     """
     a, b, c = (f"tensor<{'x'.join(str(extents[loop]) for loop in loops)}xf32>" for loops in maps)
     v, made = f"tensor<{extents['n']}xf32>", ", ".join(maps[2])
@@ -194,8 +195,9 @@ def product_of_pixels(extents: dict[str, int], maps: tuple[str, str, str]) -> Pa
       %m = arith.maximumf %s, %zero_value : f32
       linalg.yield %m : f32
   }} -> {c}
-  return %r : {c}"""
-    return Payload(function(f"%a: {a}, %b: {b}, %v: {v}", c, body))
+  return {f"%mm, %r : {c}, {c}" if both else f"%r : {c}"}"""
+    results = f"({c}, {c})" if both else c
+    return Payload(function(f"%a: {a}, %b: {b}, %v: {v}", results, body), O3 if both else ())
 
 
 def product_over_heads(m: int, n: int, heads: int, features: int) -> Payload:

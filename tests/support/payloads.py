@@ -321,6 +321,7 @@ PAYLOADS: dict[str, Payload] = {
     "two_epilogues": matmul_two_epilogues(48, 96, 64),
     "channels_first_product": product_of_pixels({"n": 29, "m": 52, "k": 24}, ("km", "nk", "nm")),
     "product_to_channels_first": product_of_pixels({"n": 29, "m": 52, "k": 24}, ("mk", "nk", "nm")),
+    "product_of_images": product_of_pixels({"b": 3, "m": 10, "n": 52, "k": 24}, ("bkm", "nk", "bmn")),
     "below_diagonal_product": matmul_below_diagonal(48, 96, 64),
     "below_diagonal_product_uneven": matmul_below_diagonal(17, 33, 65),
     "product_over_heads": product_over_heads(48, 96, 4, 16),

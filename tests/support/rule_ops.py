@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 
@@ -37,6 +38,30 @@ def matmul(
         (operand(element_type, (m, k), (0, 2), 3), operand(element_type, (k, n), (2, 1), 3)),
         (operand(accumulator, (m, n), (0, 1), 3, producer=0),),
         body,
+    )
+
+
+def contraction(extents: Mapping[str, int], maps: tuple[str, str, str]) -> LinalgOp:
+    """Return a contraction as a generic on f32.
+
+    Args:
+        extents: Trip count per loop, named by one letter, in the order of the loops.
+        maps: The loops of both inputs and of the result.
+    """
+    loops = tuple(extents)
+    operands = [
+        operand("f32", tuple(extents[loop] for loop in dims), [loops.index(loop) for loop in dims], len(loops))
+        for dims in maps
+    ]
+    return LinalgOp(
+        1,
+        "linalg.generic",
+        OpKind.CONTRACTION,
+        tuple("parallel" if loop in maps[2] else "reduction" for loop in loops),
+        tuple(extents.values()),
+        tuple(operands[:2]),
+        (replace(operands[2], producer=0),),
+        ("arith.mulf", "arith.addf"),
     )
 
 

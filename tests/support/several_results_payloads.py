@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contraction_payloads import matmul_and_relu
+from contraction_payloads import matmul_and_relu, product_of_pixels
 from payload_text import O3, Payload, filled, function
 
 ALL, ROW = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (i)>"
@@ -81,4 +81,5 @@ SEVERAL_RESULTS = {
     "exponentials": exponentials(6, 21, 7),
     "matmul_and_relu": matmul_and_relu(64, 48, 80),
     "matmul_and_relu_uneven": matmul_and_relu(30, 41, 33),
+    "channels_first_product": product_of_pixels({"n": 29, "m": 52, "k": 24}, ("km", "nk", "nm"), both=True),
 }

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.landing
 CONTRACTIONS = (
     *("matmul", "matmul_uneven", "matmul_100", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16"),
     *("batch_matmul_bt", "vecmat", "matvec", "bias_gelu", "two_epilogues"),
-    *("channels_first_product", "product_to_channels_first"),
+    *("channels_first_product", "product_to_channels_first", "product_of_images"),
     *("below_diagonal_product", "below_diagonal_product_uneven", "product_over_heads", "product_over_heads_uneven"),
 )
 ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import rule_ops
+from fixed_targets import FIXED
 from payload_text import Payload
+from recording_emitter import RecordingEmitter
 from several_results_payloads import SEVERAL_RESULTS, sum_and_norm, sum_and_squares
 
 from mlir_sched.payload import Dispatch, OpKind
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
+from mlir_sched.transform_scripts.llvm_cpu.several_results import SeveralResultsTiling
 from mlir_sched.transform_scripts.matchers import several_results
+from mlir_sched.transform_scripts.schedule import Schedule
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
@@ -81,3 +87,18 @@ def test_a_dispatch_of_one_result_is_left_alone(task_for: TaskFor) -> None:
 @pytest.mark.parametrize("name", ["sum_and_squares", "matmul_and_relu"])
 def test_dispatches_with_several_results_have_sketches(name: str, space_for: SpaceFor) -> None:
     assert list(space_for(SEVERAL_RESULTS[name]).sketches) == ["several_results"]
+
+
+@pytest.mark.parametrize(
+    ("maps", "places"),
+    [(("km", "nk", "nm"), ["[1, 0, 2]"]), (("nk", "km", "nm"), []), (("mk", "kn", "nm"), ["[1, 0, 2]"])],
+)
+def test_crossed_loops_of_a_product_change_places(maps: tuple[str, str, str], places: list[str]) -> None:
+    product = rule_ops.contraction({"n": 16, "m": 32, "k": 8}, maps)
+    payload = rule_ops.dispatch(product, rule_ops.epilogue("f32", ("arith.maximumf",), m=16, n=32))
+    payload = replace(payload, results=(1, 2))
+    found, emitter = several_results(payload.root, payload), RecordingEmitter()
+    assert found is not None
+    s = Schedule(payload, FIXED, Recorder({"columns_1": (32,), "rows_1": (4,)}, np.random.default_rng(0)), emitter)
+    SeveralResultsTiling().schedule(s, found)
+    assert [line.split(" to ")[1] for line in emitter.lines if "interchange" in line] == places

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from mlir_sched.payload import Operand
+from mlir_sched.payload import Dispatch, Operand
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, ContractionModule, by_one, tile_reduction
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
@@ -73,10 +73,15 @@ class ContractionTiling(ContractionModule):
         known = {"registers": registers, "cache": cache}
         return {name: partial(known[name], ways=self.ways) for name in self.names}
 
+    def parallel(self, found: Contraction, dispatch: Dispatch) -> Loops:
+        """Return the parallel loops of the root, without rows that stay whole."""
+        whole = found.rows.at if found.rows is not None and _stay_whole(found) else ()
+        return tuple(loop for loop in super().parallel(found, dispatch) if loop.at[0] not in whole)
+
 
 @dataclass(frozen=True)
 class ContractionTile:
-    """Sampled tile sizes of the columns and, if there are any, the rows.
+    """Sampled tile sizes of the columns and, if there are any, of all rows.
 
     Attributes:
         cache: Cache tile by loop.
@@ -96,10 +101,14 @@ class Panel:
     Attributes:
         operand: The input of the contraction.
         tile: Elements that are copied at once, by loop.
+        around: Number of loops that read one copy: over steps of the reduction and, inside the columns, over all rows.
+        around_rest: The same around the rows that tiles leave over, where these come again with further rows; else 0.
     """
 
     operand: Operand
     tile: Mapping[Loop, int]
+    around: int
+    around_rest: int
 
 
 def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
@@ -107,16 +116,17 @@ def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
 
     After: ``for rows_c, columns_c: for rows_r, columns_r: { fill; for k step kr: contract; epilogues }``.
     With a panel: ``for rows_c, columns_c, columns_r: { panel = transpose(b); for rows_r: {...contract(a, panel)} }``.
+    Further loops of the rows stand in front of the rows, each of whose register tiles has one iteration of them.
     """
     tile = _sample_register_tile(s, mm, ways)
     cache_order = s.sample_order("cache_order", mm.tiled) if ways.cache_levels else ()
-    register_order = s.sample_order("register_order", mm.tiled)
+    register_order = _sample_register_order(s, mm)
     step = s.sample_tile("reduction_step", mm.reduction, most=MAX_REDUCTION_STEP, power=_step_power(mm))
     s.require_registers(mm.op, tile.register, step=step)
     panel = _sample_panel(s, mm, tile, register_order, (s.extent(mm.reduction), step))
-    s.tile(mm.root, by_one(mm.others), order=mm.others, fuse=True)
-    s.tile(mm.root, tile.cache, order=cache_order, fuse=True)
-    s.tile(mm.root, tile.register, order=register_order, fuse=True)
+    s.tile(mm.root, by_one(mm.outermost), order=mm.outermost, fuse=True)
+    s.tile(mm.root, tile.cache, order=_with_further_rows(mm, cache_order), fuse=True)
+    s.tile(mm.root, tile.register, order=_with_further_rows(mm, register_order), fuse=True)
     _reduce(s, mm, step, tile.tail, panel)
     _prefetch(s, mm, tile, panel)
     _vectorize(s, mm, tile.tail)
@@ -138,12 +148,12 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.require(blocked, "an unblocked reduction is the registers program")
     s.require_registers(mm.op, tile.register, step=step)
     levels = {mm.reduction: block, **tile.cache}
-    cache_order = s.sample_order("cache_order", tuple(levels)) if ways.cache_levels else ()
-    register_order = s.sample_order("register_order", mm.tiled)
+    cache_order = s.sample_order("cache_order", (mm.reduction, *mm.tiled)) if ways.cache_levels else ()
+    register_order = _sample_register_order(s, mm)
     panel = _sample_panel(s, mm, tile, register_order, (block, step), temporary)
-    s.tile(mm.op, by_one(mm.others))
-    s.tile(mm.op, levels, order=cache_order)
-    s.tile(mm.op, tile.register, order=register_order)
+    s.tile(mm.op, by_one(mm.outermost))
+    s.tile(mm.op, levels, order=_with_further_rows(mm, cache_order))
+    s.tile(mm.op, tile.register, order=_with_further_rows(mm, register_order))
     _reduce(s, mm, step, tile.tail, panel)
     _prefetch(s, mm, tile, panel)
     for op in mm.beside:
@@ -159,7 +169,14 @@ def _reduce(s: Schedule, mm: Contraction, step: int, tail: str, panel: Panel | N
     if panel is not None:
         if tail == PEEL:
             s.peel()
-        s.promote(mm.op, panel.operand, innermost=mm.columns, tile=panel.tile, around=2)
+        s.promote(
+            mm.op,
+            panel.operand,
+            innermost=mm.columns,
+            tile=panel.tile,
+            around=panel.around,
+            around_rest=panel.around_rest,
+        )
 
 
 def _prefetch(s: Schedule, mm: Contraction, tile: ContractionTile, panel: Panel | None) -> None:
@@ -195,7 +212,12 @@ def _sample_register_tile(s: Schedule, mm: Contraction, ways: Ways) -> Contracti
     for loop in reversed(mm.tiled):
         small, large = register_sizes[loop], cache_sizes[loop]
         s.require(small <= large, f"{loop.name}: register tile {small} > {large}")
-    return ContractionTile(_in_order(mm.tiled, cache_sizes), _in_order(mm.tiled, register_sizes), tail)
+    for loop in mm.further_rows:
+        register_sizes[loop], cache_sizes[loop] = 1, s.extent(loop)
+        if ways.cache_levels:
+            cache_sizes[loop] = s.sample_tile(f"further_rows_{loop.name}", loop, power=CACHE_POWER)
+    loops = (*mm.further_rows, *mm.tiled)
+    return ContractionTile(_in_order(loops, cache_sizes), _in_order(loops, register_sizes), tail)
 
 
 def _draw_divisors(
@@ -217,7 +239,7 @@ def _draw_divisors(
     cache_sizes[mm.columns] = outer[0] if outer else extent
     if mm.rows is not None:
         most_rows = _most_rows(most, register_sizes[mm.columns], lanes)
-        powers = (*powers, REGISTER_POWER)
+        powers = (*([] if _stay_whole(mm) else powers), REGISTER_POWER)
         *outer, register_sizes[mm.rows] = s.sample_tiles("rows", mm.rows, len(powers), most=most_rows, powers=powers)
         cache_sizes[mm.rows] = outer[0] if outer else s.extent(mm.rows)
     return cache_sizes, register_sizes
@@ -235,13 +257,36 @@ def _draw_vectors(
     width = register_sizes[mm.columns] = s.sample_vectors("register_columns", mm.columns, lanes, most=most_vectors)
     if mm.rows is not None:
         rows = s.extent(mm.rows)
-        if ways.cache_levels:
+        if ways.cache_levels and not _stay_whole(mm):
             cache_sizes[mm.rows] = s.sample_tile("rows", mm.rows, power=UNEVEN_CACHE_POWER)
         most_rows = min(rows, _most_rows(most, width, lanes))
         counts = [r for r in range(1, most_rows + 1) if rows % r or columns % width] or [most_rows]
+        if _stay_whole(mm):
+            counts = sorted({math.ceil(rows / count): count for count in reversed(counts)}.values())
         weights = [count**REGISTER_POWER for count in counts]
         register_sizes[mm.rows] = s.sample_number("register_rows", counts, weights=weights)
     return cache_sizes, register_sizes
+
+
+def _stay_whole(mm: Contraction) -> bool:
+    """Say whether the rows have no tiles but register tiles, all of about a size, as further rows have the others.
+
+    With 14 rows, of which one register tile holds all, others are drawn rarely: 8 and 6 rows take 1.3 times as long
+    (14x14x116x116 on a Xeon).
+    """
+    return mm.rows is not None and bool(mm.further_rows) and mm.rows.extent <= MAX_ROWS
+
+
+def _sample_register_order(s: Schedule, mm: Contraction) -> Loops:
+    """Draw whether rows or columns are innermost; rows are where several loops of them would transpose columns."""
+    if mm.rows is not None and mm.further_rows and _strided_operand(mm) is not None:
+        return (mm.columns, mm.rows)
+    return s.sample_order("register_order", mm.tiled)
+
+
+def _with_further_rows(mm: Contraction, order: Loops) -> Loops:
+    """Return an order of loops with the further loops of the rows in front of the rows."""
+    return tuple(each for loop in order for each in (mm.all_rows if loop is mm.rows else (loop,)))
 
 
 def _in_order(loops: Loops, sizes: Mapping[Loop, int]) -> dict[Loop, int]:
@@ -291,27 +336,36 @@ def _sample_panel(
 ) -> Panel | None:
     """Choose whether the columns' operand is copied, where its columns are not contiguous.
 
-    One copy serves all rows of a cache tile, so the loop over rows has to be the innermost around the reduction. The
+    One copy serves all rows of a cache tile, so the loops over rows have to be the innermost around the reduction. The
     reduction has to be a loop of several steps, or ``hoist_pad`` makes no buffer and the result is wrong (IREE 3.13).
 
     Args:
         reduction: Iterations of the reduction inside the loops over register tiles, and of its innermost step.
     """
-    operand, innermost = _strided_operand(mm), register_order[-1]
-    walks_rows = (
-        innermost == mm.rows and 2 * tile.register[innermost] <= tile.cache[innermost] and not mm.outer_reductions
-    )
+    operand, walks_rows = _strided_operand(mm), register_order[-1] is mm.rows and not mm.outer_reductions
     transposes = any(op.name == "linalg.transpose" for op in s.dispatch.ops)
     if operand is None or not walks_rows or tile.tail == MASK or transposes:
         return None
+    around, around_rest = _loops_around(mm, tile)
+    if around == 1:
+        return None
     depth, step = reduction
     columns = tile.register[mm.columns]
-    needed = depth * columns * operand.tensor.element_bytes
+    needed = (2 if around_rest else 1) * depth * columns * operand.tensor.element_bytes
     if step == depth or not s.fits_stack(needed + reserved_bytes):
         return None
     if s.sample_choice("columns_operand", ("in_place", "panel"), weights=(1.0, 4.0)) == "in_place":
         return None
-    return Panel(operand, {mm.columns: columns, mm.reduction: step})
+    return Panel(operand, {mm.columns: columns, mm.reduction: step}, around, around_rest)
+
+
+def _loops_around(mm: Contraction, tile: ContractionTile) -> tuple[int, int]:
+    """Return how many loops read one panel, as the attributes of :class:`Panel` say: (around full tiles, the rest)."""
+    *further, rows = (tile.cache[loop] // tile.register[loop] for loop in mm.all_rows)
+    steps_and_further = 1 + sum(count > 1 for count in further)
+    left_over = any(tile.cache[loop] % tile.register[loop] for loop in mm.all_rows)
+    again = left_over and steps_and_further > 1
+    return steps_and_further + (rows > 1), steps_and_further if again else 0
 
 
 def _strided_operand(mm: Contraction) -> Operand | None:

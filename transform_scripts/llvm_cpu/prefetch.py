@@ -68,7 +68,8 @@ def next_panel(s: Schedule, mm: Contraction) -> Prefetch | None:
     The rows' operand has to be contiguous along the reduction, and the columns' operand along the columns; both are
     loaded, and the latter is larger than the L1 cache. A panel has to serve several register tiles of rows, and a loop
     over the reduction has to run for each of them: without one, IREE reads the columns in front of the loop over rows,
-    where the code, which asks for the row, has no place.
+    where the code, which asks for the row, has no place. Where further loops of the rows pass under the panel, each of
+    their iterations would fetch the next one again.
     """
     if mm.rows is None or mm.outer_reductions or len(mm.op.inputs) != 2:
         return None
@@ -90,7 +91,7 @@ def next_panel(s: Schedule, mm: Contraction) -> Prefetch | None:
     ahead, _, distance = steps[moving[-1]]
     inside: Mapping[int, int] = {loop: whole for loop, whole, _ in reversed(steps[moving[-1] + 1 :])}
     sweep = inside.get(row, tile[row])
-    if sweep < 2 * tile[row]:
+    if sweep < 2 * tile[row] or inside.keys() - {row, reduction}:
         return None
     innermost_rows = max(at for at, (loop, _, _) in enumerate(steps) if loop == row)
     if not any(loop == reduction for loop, _, _ in steps[innermost_rows + 1 :]):

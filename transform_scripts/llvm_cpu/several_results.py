@@ -22,6 +22,7 @@ from mlir_sched.transform_scripts.structures import (
     Loop,
     Loops,
     SeveralResults,
+    are_crossed,
     contiguous_loop,
     parallel_loops,
     reduction_loops,
@@ -103,7 +104,10 @@ def _tile_in_lanes(s: Schedule, op: LinalgOp, tail: str) -> None:
 
 
 def _tile_in_vectors(s: Schedule, op: LinalgOp, tail: str) -> None:
-    """Tile an op along its result's contiguous loop and one further loop; a sum then takes one term after the other."""
+    """Tile an op along its result's contiguous loop and one further loop; a sum then takes one term after the other.
+
+    Crossed loops of a product change places.
+    """
     loops = _longer(s, op)
     along = contiguous_loop(op, loops)
     others = [loop for loop in loops if loop is not along]
@@ -118,6 +122,8 @@ def _tile_in_vectors(s: Schedule, op: LinalgOp, tail: str) -> None:
     s.tile(op, tile)
     if op.reduces:
         s.tile(op, dict.fromkeys(reduction_loops(op), 1))
+    if op.kind is OpKind.CONTRACTION and along is not None and others and are_crossed(op, others[-1], along):
+        s.interchange(op, others[-1], along)
 
 
 def _sample_columns(s: Schedule, op: LinalgOp, along: Loop, tail: str) -> Sampled:

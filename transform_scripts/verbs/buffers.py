@@ -16,29 +16,37 @@ class BuffersMixin(ScheduleState):
     """Copies of what ops read."""
 
     def promote(
-        self, op: LinalgOp, operand: Operand, *, innermost: Loop, tile: Mapping[Loop, int], around: int
+        self,
+        op: LinalgOp,
+        operand: Operand,
+        *,
+        innermost: Loop,
+        tile: Mapping[Loop, int],
+        around: int,
+        around_rest: int = 0,
     ) -> None:
         """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op.
 
         The copy is vectorized with the op, by a match of every ``linalg.transpose`` and every ``tensor.pad`` of the
-        function, so that the dispatch should have none of its own. After :meth:`peel` only what full tiles read is
-        copied.
+        function, so that the dispatch should have none of its own. After :meth:`peel` full tiles have a buffer, and
+        what the innermost peeled loop leaves over has one of its own, or none.
 
         Args:
             operand: One of its inputs; every dimension is walked by one loop.
             innermost: The loop whose dimension and the last dimension change places in the buffer.
             tile: Elements that are copied at once, by loop; 1 along other loops.
             around: Number of innermost loops around the op that the copy is hoisted out of.
+            around_rest: The same for what the innermost peeled loop leaves over; 0 reads the operand as it is there.
         """
         target = self._handles.found(op)
         if self._ops.code is Code.DISTRIBUTED:
             self._ops.clean_up()
-        if self._loops.peeled:
-            target, *_ = self._emit.split(target, 2 ** len(self._loops.peeled))  # full tiles come first
+        targets = self._emit.split(target, 2 ** len(self._loops.peeled))  # full tiles, then the innermost loop's rest
         zeros = [_zero(each.tensor.element_type) for each in (*op.inputs, *op.outputs)]
         order = operand.swapped(operand.loops.index(innermost.position(op)), len(operand.loops) - 1)
-        loops = len(op.extents)
-        self._handles.hold(op, self._emit.hoist_operand(target, _index(op, operand), zeros, loops, around, order))
+        for copy, loops in zip(targets, [around, around_rest] if around_rest else [around], strict=False):
+            held = self._emit.hoist_operand(copy, _index(op, operand), zeros, len(op.extents), loops, order)
+            self._handles.hold(op, held)
         self._promoted.append(_along(operand, op, tile))
 
     def share(self, op: LinalgOp) -> None:
