@@ -40,6 +40,10 @@ class ScriptError(MlirSchedError):
     """A transform script cannot be parsed, is not the one its decisions produce, or does not apply."""
 
 
+class CompilerError(MlirSchedError):
+    """IREE rejects a program, or one of its passes fails on it; the message is the compiler's diagnostics."""
+
+
 class EnvironmentFailureError(MlirSchedError):
     """The machine fails at present: a process does not start or stalls, memory or space is short."""
 

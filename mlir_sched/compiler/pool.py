@@ -12,7 +12,7 @@ from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.compile_result import CompileResult, failed
 from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
 from mlir_sched.compiler.worker_set import WorkerSet
-from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
+from mlir_sched.errors import CompilerError, EnvironmentFailureError, Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.child import POLL_S, ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildStalledError, ChildTimeoutError
 from mlir_sched.processes.shortage import shortage
@@ -163,6 +163,9 @@ class CompilerPool:
             failure = _crashed(str(error), seconds)
         except EnvironmentFailureError as error:
             failure = _crashed(str(error), seconds, FailureOrigin.ENVIRONMENT)
+        except CompilerError as error:
+            self._set.give_back(worker)
+            return failed(FailureClass.COMPILE_ERROR, str(error)[:_MESSAGE_CHARACTERS], seconds)
         except JobError as error:
             self._set.give_back(worker)
             return failed(FailureClass.INTERNAL_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)

@@ -12,6 +12,8 @@ LENGTH = 120
 _POSITION = re.compile(r"^(?:.*?\berror:|loc\(unknown\):)\s*")
 _STACK_LIMIT = re.compile(r"exceeded stack allocation limit of (\d+) bytes.*?Got (\d+) bytes", re.DOTALL)
 _TRACEBACK = "Traceback (most recent call last)"
+_TRANSFORM = re.compile(r"Diagnostic message at loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\): (.*)")
+"""How the transform interpreter of IREE's Python package names the cause of a failure."""
 _ATTRIBUTE = re.compile(r"<(?:[^<>]|<\.\.\.>){24,}>")
 
 
@@ -30,6 +32,8 @@ def reason(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if lines and lines[0].startswith(_TRACEBACK):
         return _shortened(f"internal error: {lines[-1]}")
+    if found := _TRANSFORM.search(message):
+        return _shortened(found[1])
     first = next((line for line in lines if "error:" in line), lines[0] if lines else "no reason given")
     return _shortened(_POSITION.sub("", first))
 

@@ -96,7 +96,7 @@ class Worker(Child):
         """Return the result of a job that is done.
 
         Raises:
-            UserError: The job raised it.
+            UserError, CompilerError: The job raised it.
             JobEnvironmentError: The job had no memory, or met an error of the system.
             JobError: The job raised something else.
             ChildError: As ``is_done``.

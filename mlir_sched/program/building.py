@@ -92,7 +92,7 @@ def build_variant(
             library.write_text(text)
         with compiling(path, flags, library) as compiled:
             model = _model_of(path, target, variant, parameters, not_run, text, known)
-            if variant.rewrite and variant.mark not in applied_rewrites(path, flags, library):
+            if variant.rewrite and variant.rewrite.mark not in applied_rewrites(path, flags, library):
                 raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
             vmfb = compiled()
             return BuiltVariant(variant, model, vmfb, None, flags, build_s=time.monotonic() - start)

@@ -136,11 +136,6 @@ class Plan:
         return tuple(dict.fromkeys([*self.own_flags.values, *(flag for step in self.steps for flag in step.flags)]))
 
     @property
-    def mark(self) -> str:
-        """Value of the attribute that proves the rewrites: that of the last one, which fails without the others."""
-        return self.steps[-1].name if self.steps else ""
-
-    @property
     def changes(self) -> tuple[ProgramRewrite, ...]:
         """The rewrites as they are made, with those that have every place that a flag changes as a site."""
         flags = (made() for flag, made in FLAG_SITES.items() if flag in self.flags)

@@ -130,9 +130,9 @@ class Prover:
         Raises:
             ModelCompileError: The rewrite is not applied, or the compiler fails before that.
         """
-        made = variant.variant
-        if made.rewrite and made.mark not in applied_rewrites(self.model, flags, None):
-            raise ModelCompileError(f"the rewrite {made.rewrite.name} was not applied")
+        rewrite = variant.variant.rewrite
+        if rewrite and rewrite.mark not in applied_rewrites(self.model, flags, None):
+            raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
 
     def _faults_of_failure(
         self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError

@@ -14,7 +14,6 @@ from mlir_sched.library.library import build_library
 from mlir_sched.outcome import Timing
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.rewrites.repair.repaired import REPAIRED
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -37,11 +36,6 @@ class Variant:
     def name(self) -> str:
         """Unique among the variants of a program."""
         return self.plan.name
-
-    @property
-    def mark(self) -> str:
-        """Value of the attribute that proves the script: that of the last rewrite, or else of the repair."""
-        return self.plan.mark or (REPAIRED if self.rewrite else "")
 
     @property
     def library(self) -> str:

@@ -205,6 +205,37 @@ def test_wrong_rewrites_are_found_whoever_registers_them(tmp_path: Path, monkeyp
     assert "tensor.concat" not in kept["wrong-numbers-wrong_slice"]
 
 
+@pytest.mark.promise
+def test_what_iree_does_not_get_through_is_told_from_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register("planted_rewrites:FailingFamily", tmp_path, monkeypatch)
+    with Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
+        plans = {each.plan: each for each in laboratory.judge(joined_parts(), 0).plans if each.fate is not Fate.RIGHT}
+    assert {name: each.fate for name, each in plans.items()} == {
+        "refused": Fate.REJECTED,
+        "refused+same_slice": Fate.REJECTED,
+        "mistaken": Fate.INTERNAL,
+        "mistaken+same_slice": Fate.INTERNAL,
+    }
+    for name in ("refused", "refused+same_slice"):
+        assert plans[name].detail.startswith("compile_error: failed to legalize"), plans[name].detail
+
+
+@pytest.mark.promise
+def test_a_plan_with_a_site_that_is_not_compiled_is_judged_without_the_site() -> None:
+    net = draft_of(Form(), (1, 4, [6, 6]))
+    three, one, two = [3, 3], [1, 1], [2, 2]
+    for strides in (one, two):
+        padded = net.padded(net.images[-1], one, one)
+        net.offered(convolution_of(net, padded, 4, three, strides, one, groups=2))
+    with Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
+        judged = laboratory.judge(RandomNetwork(net, (net.images[-1],)).pruned, 0)
+    fates = {each.plan: each.fate for each in judged.plans if each.plan.startswith("reshaped_padding")}
+    kept = [name for name, fate in fates.items() if fate is Fate.RIGHT]
+    assert [fate for name, fate in fates.items() if name not in kept] == [Fate.REJECTED]
+    assert len(kept) == 1
+    assert "except for" in kept[0]
+
+
 def joined_parts() -> RandomNetwork:
     """Return a network that splits the channels of an image, squares each part, and joins them."""
     net = draft_of(Form(), (1, 8, [6, 6]))

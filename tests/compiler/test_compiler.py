@@ -15,15 +15,19 @@ import numpy as np
 import psutil
 import pytest
 from applied_sequences import applied_sequences
+from folders import SUPPORT
+from iree.compiler import ir
 from machine_code import machine_code
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, compile_model
 from mlir_sched.compiler.compile_result import CompileResult
+from mlir_sched.compiler.passes import run_passes
 from mlir_sched.compiler.worker_process import Worker, candidate_limits
-from mlir_sched.errors import FailureClass, UserError
+from mlir_sched.errors import CompilerError, FailureClass, UserError
 from mlir_sched.processes import child
 from mlir_sched.processes.limits import ChildTimeoutError
 from mlir_sched.tasks.task import Task
+from mlir_sched.transform_scripts.script.form import script_context
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +271,34 @@ def test_an_unexpected_error_in_a_worker_is_that_candidates_failure(pool: Compil
     assert result.failure is not None
     assert result.failure.kind is FailureClass.INTERNAL_ERROR
     assert one(pool, matmul, NOT_A_SCRIPT).failure is not None
+
+
+@pytest.mark.promise
+def test_a_dispatch_that_iree_fails_to_prepare_for_scripts_is_a_compile_error(
+    matmul: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    monkeypatch.setattr("mlir_sched.compiler.pool._JOB", "broken_preparation:compile_candidate")
+    with CompilerPool(cases.FLAGS, workers=1) as pool:
+        for script in (None, cases.GOOD_SCRIPT):
+            result = one(pool, matmul, script)
+            assert result.failure is not None
+            assert (result.failure.kind, result.failure.message) == (FailureClass.COMPILE_ERROR, "error: a pass fails")
+
+
+SUM = """
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %sum = arith.addf %x, %x : tensor<8xf32>
+  return %sum : tensor<8xf32>
+}
+"""
+
+
+def test_a_pass_that_fails_is_the_compilers_error() -> None:
+    with script_context(), ir.Location.unknown():
+        module = ir.Module.parse(SUM)
+        with pytest.raises(CompilerError, match="failed to legalize"):
+            run_passes("builtin.module(iree-hal-conversion)", module.operation)
 
 
 @pytest.mark.promise

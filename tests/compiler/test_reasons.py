@@ -16,6 +16,10 @@ LAYOUT = "#iree_encoding.layout<[#iree_cpu.cpu_encoding_resolver<configuration =
         (f"it updates a tensor in place that it returns as tensor<4x4xf32, {LAYOUT}>", None),
         ("it takes " + "a very long list, " * 20, None),
         ("Traceback (most recent call last):\n  File x\nKeyError: 'a'", "internal error: KeyError: 'a'"),
+        (
+            'Failed to apply.\nDiagnostic message at loc(callsite("m":6:1 at "m":1:1)): \'x\' is bad\nat loc("m"): no',
+            "'x' is bad",
+        ),
         ("", "no reason given"),
     ],
 )

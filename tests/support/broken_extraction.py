@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
-from mlir_sched.compiler.worker.session import CompilerError
+from mlir_sched.errors import CompilerError
 from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.worker import extraction, task_reader
 from mlir_sched.tasks.worker.task_program import build_task_program

@@ -1,4 +1,4 @@
-"""Stands for the rewrites in a worker: one raises, or crashes the compiler, beside one that applies."""
+"""Stands for the rewrites in a worker: one fails in some way, beside one that applies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from unittest import mock
 from iree.compiler import ir
 from plans import Named
 
+from mlir_sched.errors import CompilerError
 from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.program.worker import rewriting
 
@@ -17,6 +18,13 @@ class Raising(Named):
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
         raise KeyError("a mistake")
+
+
+class Refused(Named):
+    """A rewrite that runs a pass of the compiler's that fails."""
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        raise CompilerError("m.mlir:1:2: error: 'linalg.add' op is bad")
 
 
 class Crashing(Named):
@@ -29,6 +37,15 @@ class Crashing(Named):
 def with_a_mistake(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:
     with mock.patch.dict(REWRITES, {kind: lambda _: ((Raising("raising"),), (Named("applying"),))}):
         return rewriting.rewritten_plans(path, kind, cores)
+
+
+def with_a_refusal(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:
+    with mock.patch.dict(REWRITES, {kind: lambda _: ((Refused("refused"),), (Named("applying"),))}):
+        return rewriting.rewritten_plans(path, kind, cores)
+
+
+def refused_whole(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:
+    raise CompilerError("m.mlir:1:2: error: 'linalg.add' op is bad")
 
 
 def with_a_crash(path: str, kind: str, cores: int) -> rewriting.RewrittenPlans:

@@ -1,18 +1,20 @@
-"""Wrong rewrites, and a right one, as another distribution registers them."""
+"""Wrong rewrites, a right one, and some that fail, as another distribution registers them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
+from iree.compiler.dialects import tensor, transform
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites import Rewrites
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, collapse, expand
 from mlir_sched.program.rewrites.offered import RewriteFamily
+from mlir_sched.program.rewrites.replacement import append_sequence, only_op
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 SLICE = "tensor.extract_slice"
@@ -62,6 +64,41 @@ class Repeated(OpRewrite[OpSite]):
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         numbers = [_numbers(site, name) for name in ("offsets", "sizes", "strides")]
         return tensor.extract_slice(site.result.type, inputs[0], [], [], [], *numbers)
+
+
+@dataclass(frozen=True)
+class Failing(ProgramRewrite):
+    """Fails on every program."""
+
+    named: str
+    append_failure: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return self.named
+
+    def applies(self, program: ir.Module) -> bool:
+        return True
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        append_sequence(library, self.name, lambda module: self.append_failure(module) or module, consumes=True)
+        return self.name
+
+
+def failing_pass(module: Any) -> Any:
+    return transform.ApplyRegisteredPassOp(transform.AnyOpType.get(), module, "iree-hal-conversion").result
+
+
+def missing_op(module: Any) -> None:
+    only_op(module, "linalg.no_such_op")
+
+
+class FailingFamily(RewriteFamily):
+    """One fails by a pass of the compiler's, one by itself; a further rewrite is asked about what they make."""
+
+    def rewrites(self, device: str, cores: int) -> Sequence[Rewrites]:
+        fails = Failing("refused", failing_pass), Failing("mistaken", missing_op)
+        return [(each,) for each in fails] + [(each, Repeated()) for each in fails]
 
 
 class Family(RewriteFamily):

@@ -5,14 +5,11 @@ import re
 from mlir_sched.compiler.reasons import reason
 
 _RAISED = re.compile(r"^[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
-_TRANSFORM = re.compile(r"Diagnostic message at loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\): (.*)")
 _PLACE = re.compile(r"^.*?:\d+:\d+: ", re.MULTILINE)
 
 
 def cause(text: str) -> str:
     """Return what diagnostics, or a traceback, name as the cause, without its place in the file."""
-    if found := _TRANSFORM.search(text):
-        text = found[1]
-    elif errors := _RAISED.findall(text):
+    if errors := _RAISED.findall(text):
         text = errors[-1]
     return reason(_PLACE.sub("", text))

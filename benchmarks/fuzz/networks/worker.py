@@ -13,8 +13,8 @@ from iree.compiler import ir
 
 from benchmarks.fuzz.draft import Array
 from mlir_sched.compiler.iree_compile import rewrites_in
-from mlir_sched.compiler.worker.session import ABI, END, START, Compilation, CompilerError, context
-from mlir_sched.errors import FailureClass
+from mlir_sched.compiler.worker.session import ABI, END, START, Compilation, context
+from mlir_sched.errors import CompilerError, FailureClass, ScriptError
 from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
 from mlir_sched.targets.target import LOCAL_SYNC
@@ -36,13 +36,12 @@ class Ran:
     error: str = ""
 
 
-def compiled_and_run(path: str, rewrite: RewriteScript | None, mark: str, inputs: Sequence[Array]) -> Ran:
+def compiled_and_run(path: str, rewrite: RewriteScript | None, inputs: Sequence[Array]) -> Ran:
     """Compile a program without scripts, run it in this thread, and return what it returns.
 
     Args:
         path: The program's file.
         rewrite: The script of its plan's rewrites; None for none.
-        mark: What the rewrites leave in the program (``Plan.mark``).
         inputs: Its arguments.
     """
     stage = FailureClass.COMPILE_ERROR
@@ -50,16 +49,17 @@ def compiled_and_run(path: str, rewrite: RewriteScript | None, mark: str, inputs
         try:
             compilation.load_file(path)
             compilation.run(START, ABI)
-            module, stage = compilation.module(), FailureClass.SCRIPT_ERROR
+            module = compilation.module()
             if rewrite is not None:
                 apply_to_program(build_library([], rewrite), module)
-                if mark not in rewrites_in(str(module)):
-                    return Ran(None, stage, f"the rewrite {rewrite.name} left no trace in the program")
-            stage = FailureClass.COMPILE_ERROR
+                if rewrite.mark not in rewrites_in(str(module)):
+                    raise ScriptError(f"the rewrite {rewrite.name} left no trace in the program")
             compilation.load(module)
             compilation.run(ABI, END)
             stage = FailureClass.RUN_ERROR
             return Ran(_results(compilation.bytecode(), inputs))
+        except ScriptError as error:
+            return Ran(None, FailureClass.SCRIPT_ERROR, str(error))
         except (CompilerError, RuntimeError) as error:
             return Ran(None, stage, str(error))
 

@@ -34,11 +34,10 @@ from mlir_sched.compiler.worker.session import (
     SOURCES,
     TARGETS,
     Compilation,
-    CompilerError,
     context,
     set_up,
 )
-from mlir_sched.errors import FailureClass, MlirSchedError
+from mlir_sched.errors import CompilerError, FailureClass, MlirSchedError
 
 _EXPORT, _RETURN = "hal.executable.export", "hal.return"
 MESSAGE_CHARACTERS = 600

@@ -10,7 +10,7 @@ import traceback
 from typing import Any
 
 from mlir_sched.compiler.worker_process import JobEnvironmentError, JobError
-from mlir_sched.errors import UserError
+from mlir_sched.errors import CompilerError, UserError
 from mlir_sched.processes.frames import read_frame, write_frame
 
 
@@ -40,12 +40,13 @@ def die_with_parent(lifeline: int) -> None:
 def run(job: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     """Run a job and return (True, result) or (False, exception).
 
-    No program that is compiled raises OSError or MemoryError: the compiler tells its own errors by diagnostics.
+    No program that is compiled raises OSError or MemoryError: the compiler tells its own errors by diagnostics, which
+    are no error of the job.
     """
     module, _, function = job.partition(":")
     try:
         return True, getattr(importlib.import_module(module), function)(*arguments)
-    except UserError as error:
+    except (UserError, CompilerError) as error:
         return False, error
     except (OSError, MemoryError) as error:
         return False, JobEnvironmentError(f"{type(error).__name__}: {error}")

@@ -10,9 +10,10 @@ buildLLVMGPUCodegenConfigurationPassPipeline). IREE later runs all these passes 
 import re
 from typing import Any
 
-from iree.compiler import ir, passmanager
+from iree.compiler import ir
 
 from mlir_sched.compiler.operations import first_function
+from mlir_sched.compiler.passes import run_passes
 
 _COMMON = (
     "iree-codegen-type-propagation",
@@ -38,7 +39,11 @@ _VARIANT = "hal.executable.variant"
 
 
 def prepared_module(source: str) -> Any:
-    """Return a task's program (``Task.source``) with its dispatch as a script meets it, in the current context."""
+    """Return a task's program (``Task.source``) with its dispatch as a script meets it, in the current context.
+
+    Raises:
+        CompilerError: A pass fails.
+    """
     module = ir.Module.parse(source)
     run_preconfiguration(first_function(module.operation))
     return module
@@ -49,6 +54,9 @@ def run_preconfiguration(function: Any) -> None:
 
     Args:
         function: The dispatch's ``func.func``, inside a program at the executable-sources phase.
+
+    Raises:
+        CompilerError: A pass fails.
     """
     variant = _variant_of(function)
     backend = _BACKEND.match(str(variant.attributes["target"]))
@@ -56,7 +64,7 @@ def run_preconfiguration(function: Any) -> None:
     passes = _PASSES.get(backend.group(1), _GPU)
     on_function = f"builtin.module(func.func({','.join(passes)}))"
     pipeline = f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
-    passmanager.PassManager.parse(pipeline).run(variant)
+    run_passes(pipeline, variant)
 
 
 def _variant_of(function: Any) -> Any:

@@ -5,8 +5,8 @@ import re
 from iree.compiler import ir
 
 from mlir_sched.compiler.reasons import reason
-from mlir_sched.compiler.worker.session import FLOW, START, Compilation, CompilerError, context
-from mlir_sched.errors import UserError
+from mlir_sched.compiler.worker.session import FLOW, START, Compilation, context
+from mlir_sched.errors import CompilerError, UserError
 
 _PROBE = "func.func @probe(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
 

@@ -14,7 +14,7 @@ from iree.compiler import ir
 from iree.compiler.api import ctypes_dl
 
 from mlir_sched.compiler.version import compiler_version
-from mlir_sched.errors import MlirSchedError
+from mlir_sched.errors import CompilerError
 
 START, ABI, FLOW, SOURCES, CONFIGURATIONS, TARGETS, END = (
     "start",
@@ -31,10 +31,6 @@ _library: Any = ctypes_dl._dylib
 _ON_DIAGNOSTIC = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _ERROR = 2  # IREE_COMPILER_DIAGNOSTIC_SEVERITY_ERROR in embedding_api.h
 _set_up_flags: list[tuple[str, ...]] = []
-
-
-class CompilerError(MlirSchedError):
-    """The compiler rejected a program; the message is its diagnostics."""
 
 
 def set_up(flags: tuple[str, ...]) -> None:

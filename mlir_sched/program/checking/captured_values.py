@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, run_isolated
-from mlir_sched.errors import UserError
+from mlir_sched.errors import CompilerError, UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.processes.memory import machine_memory_bytes
@@ -66,7 +66,7 @@ class ValueRecorder:
         begun_s = time.monotonic()
         try:
             captured = _captured(built, wanted, self.left_s)
-        except (UserError, JobError, ChildError) as error:
+        except (UserError, CompilerError, JobError, ChildError) as error:
             return _noted(built, f"to record the program's own fails: {reason(str(error))}")
         finally:
             self.left_s -= time.monotonic() - begun_s

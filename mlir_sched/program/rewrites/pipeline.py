@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from mlir_sched.compiler.operations import producer
+from mlir_sched.errors import UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
@@ -59,25 +60,32 @@ def applies(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> bool:
 def script(
     rewrites: Sequence[ProgramRewrite], program: StagedProgram, name: str = "", kept: Kept = NONE_KEPT
 ) -> RewriteScript:
-    """Return the script of rewrites that apply to a program, with what they require in front of each.
+    """Return the script of rewrites of a program, with what they require in front of each.
+
+    A rewrite that has nothing to do where its turn comes is left out, with what it requires: other rewrites may take
+    all its sites, or all of them stay as they are.
 
     Args:
         rewrites, program: As in :func:`applies`; none for a program that is repaired and not rewritten.
         name: Name of the script.
         kept: The sites that stay as they are.
+
+    Raises:
+        UserError: Nothing is left to do.
     """
-    library = new_library()
-    groups = (
-        append_in_turn(library, [seen.append(library, rewrite) for rewrite, seen in stages])
-        for stages in _stages(rewrites, program, kept)
-    )
-    symbol = append_in_turn(library, list(groups))
-    return RewriteScript(name, symbol, print_module(library))
+    library, mark, symbols = new_library(), "", list[str]()
+    for stages in _made(rewrites, program, kept):
+        symbols.append(append_in_turn(library, [seen.append(library, rewrite) for rewrite, seen in stages]))
+        *_, (last, _) = stages
+        mark = last.name
+    if not symbols:
+        raise UserError(f"nothing is left to do for {name}: all its sites stay as they are; leave fewer of them so")
+    return RewriteScript(name, append_in_turn(library, symbols), print_module(library), mark)
 
 
 def rewritten(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> StagedProgram:
-    """Return a program after rewrites that apply."""
-    for rewrite, seen in chain.from_iterable(_stages(rewrites, program)):
+    """Return a program after those of some rewrites that have something to do."""
+    for rewrite, seen in chain.from_iterable(_made(rewrites, program)):
         program = seen.after(rewrite)
     return program
 
@@ -89,11 +97,11 @@ def sites(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> list[St
         rewrites, program: As in :func:`applies`.
     """
     return [
-        StagedSite(made.symbol, label, f"compute_{made.symbol}_{number}", _locations(alike))
-        for stages in _stages(rewrites, program)
-        for made, seen in stages
-        if isinstance(made, SiteRewrite) and made not in REPAIRS
-        for number, (label, alike) in enumerate(made.kinds(seen.module).items())
+        StagedSite(rewrite.symbol, label, f"compute_{rewrite.symbol}_{number}", _locations(alike))
+        for stages in _made(rewrites, program)
+        for rewrite, seen in stages
+        if isinstance(rewrite, SiteRewrite) and rewrite not in REPAIRS
+        for number, (label, alike) in enumerate(rewrite.kinds(seen.module).items())
     ]
 
 
@@ -104,21 +112,33 @@ def _locations(alike: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(op.location) for op in ops if op is not None))
 
 
+def _made(rewrites: Sequence[ProgramRewrite], program: StagedProgram, kept: Kept = NONE_KEPT) -> Iterator[list[Stage]]:
+    """Yield the stages of every rewrite that has something to do."""
+    for stages in _stages(rewrites, program, kept):
+        *_, (rewrite, seen) = stages
+        if seen.applies(rewrite):
+            yield stages
+
+
 def _stages(
     rewrites: Sequence[ProgramRewrite], program: StagedProgram, kept: Kept = NONE_KEPT
 ) -> Iterator[list[Stage]]:
-    """Yield the repairs of a program, then every rewrite behind those that it requires."""
+    """Yield the repairs of a program, then every rewrite behind those that it requires.
+
+    Each sees what those before it that have something to do make of the program.
+    """
     for repair in REPAIRS:
         if program.applies(repair):
             yield [(repair, program)]
             program = program.after(repair)
+    first = FIRST
     for number, each in enumerate(rewrites):
         rewrite = _keeping(each, kept)
-        first = (FIRST[: FIRST.index(each)] if each in FIRST else FIRST) if number == 0 else ()
-        stages, seen = _in_turn((*first, *program.requires(rewrite)), program, kept)
+        before = first[: first.index(each)] if each in first else first
+        stages, seen = _in_turn((*before, *program.requires(rewrite)), program, kept)
         yield [*stages, (rewrite, seen)]
-        if number < len(rewrites) - 1:
-            program = seen.after(rewrite)
+        if number < len(rewrites) - 1 and seen.applies(rewrite):
+            program, first = seen.after(rewrite), ()
 
 
 def _in_turn(

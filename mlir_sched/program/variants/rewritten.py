@@ -6,11 +6,12 @@ where IREE fails on it.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, Worker, run_isolated
+from mlir_sched.errors import CompilerError
 from mlir_sched.library import RewriteScript
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.program.plan import Flags, Plan, Site
@@ -64,17 +65,21 @@ def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVari
 
         def rewritten() -> RewrittenVariants:
             plans: tuple[tuple[Plan, RewriteScript], ...]
+            refused: dict[str, str]
             raised: dict[str, str]
             sites: tuple[Site, ...]
             repair: ProgramRepair
             try:
-                plans, raised, sites, repair = worker.wait(EXTRACTION_LIMITS)
-            except ChildError as error:
+                plans, refused, raised, sites, repair = worker.wait(EXTRACTION_LIMITS)
+            except (ChildError, CompilerError) as error:
                 return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
             except JobError as error:
-                return _without({ALL: str(error)})
+                return RewrittenVariants(left_out={ALL: reason(str(error))}, internal_errors=(f"{ALL}: {error}",))
             variants = tuple(Variant(plan, script) for plan, script in plans)
-            return replace(_without(raised, variants), sites=sites, repair=repair)
+            left_out = {name: f"IREE does not get through it: {reason(text)}" for name, text in refused.items()}
+            left_out |= {name: reason(text) for name, text in raised.items()}
+            errors = tuple(f"{name}: {text}" for name, text in raised.items())
+            return RewrittenVariants(variants, left_out, errors, sites, repair)
 
         yield rewritten
 
@@ -135,9 +140,3 @@ def _with_kept(path: Path, target: Target, variant: Variant, values: Mapping[str
     arguments = str(path), variant.plan, dict(values)
     plan, script = run_isolated(target.flags, _KEPT_IN, *arguments, limits=EXTRACTION_LIMITS)
     return Variant(plan, script)
-
-
-def _without(raised: Mapping[str, str], variants: tuple[Variant, ...] = ()) -> RewrittenVariants:
-    """Return the variants of the other rewrites, given the tracebacks of those that raised, by name."""
-    reasons = {name: reason(text) for name, text in raised.items()}
-    return RewrittenVariants(variants, reasons, tuple(f"{name}: {text}" for name, text in raised.items()))

@@ -5,13 +5,14 @@ Every function raises a UserError where the compiler rejects the program.
 
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
-from mlir_sched.errors import UserError
+from mlir_sched.compiler.worker.session import ABI, START, Compilation, context
+from mlir_sched.errors import CompilerError, UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.plan import KeptSite, Plan, Site
 from mlir_sched.program.program_space import KEPT, VARIANT, ProgramSpace, kept_by
@@ -33,12 +34,14 @@ class RewrittenPlans(NamedTuple):
 
     Attributes:
         plans: Every plan with rewrites that applies to the program.
-        raised: The tracebacks of plans that raise an exception, by name.
+        refused: What the compiler says of plans whose rewrites it does not get through, by name.
+        raised: The tracebacks of plans that raise any other exception, by name.
         sites: The sites that other algorithms can compute.
         repair: The repair of the program.
     """
 
     plans: tuple[Rewritten, ...]
+    refused: Mapping[str, str]
     raised: Mapping[str, str]
     sites: tuple[Site, ...]
     repair: ProgramRepair
@@ -53,19 +56,33 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
     Raises:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
-    found, raised, with_choice = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
+    found, tried, with_choice = list[Rewritten](), _Tried(), tuple[Site, ...]()
     with _staged_program(path) as program:
         repair = _repair(program)
         for plan in _plans(kind, cores):
-            try:
+            with tried.noted(plan.name):
                 found += [(plan, _script(plan, program))] if applies(plan.steps, program) else []
-            except Exception:
-                raised[plan.name] = traceback.format_exc()
-        try:
+        with tried.noted(ALGORITHMS):
             with_choice = _sites(program, kind)
+    return RewrittenPlans(tuple(found), tried.refused, tried.raised, with_choice, repair)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What fails while plans are tried, by their names; the attributes are those of :class:`RewrittenPlans`."""
+
+    refused: dict[str, str] = field(default_factory=dict)
+    raised: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def noted(self, name: str) -> Iterator[None]:
+        """Note an exception in the context, and go on."""
+        try:
+            yield
+        except CompilerError as error:
+            self.refused[name] = str(error)
         except Exception:
-            raised[ALGORITHMS] = traceback.format_exc()
-    return RewrittenPlans(tuple(found), raised, with_choice, repair)
+            self.raised[name] = traceback.format_exc()
 
 
 def repair_of(path: str) -> ProgramRepair:
@@ -77,13 +94,18 @@ def repair_of(path: str) -> ProgramRepair:
 def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, RewriteScript], ...]:
     """Return the sites of a program that have a choice in a plan, each with the script in which it has its other one.
 
+    A site without such a script, as the compiler does not get through the rewrites with it, is not among them.
+
     Args:
         path, kind: As in :func:`rewritten_plans`.
         plan: A plan that applies to the program, without other algorithms.
     """
     with _staged_program(path) as program:
-        found = [site for site in _sites(program, kind) if plan.has_choice(site)]
-        return tuple((site, _script(plan.with_algorithms([site]), program)) for site in found)
+        found = list[tuple[Site, RewriteScript]]()
+        for site in filter(plan.has_choice, _sites(program, kind)):
+            with suppress(CompilerError):
+                found.append((site, _script(plan.with_algorithms([site]), program)))
+        return tuple(found)
 
 
 def script_of(path: str, plan: Plan) -> RewriteScript:
@@ -95,7 +117,7 @@ def script_of(path: str, plan: Plan) -> RewriteScript:
 def script_where_it_applies(path: str, plan: Plan) -> RewriteScript | None:
     """Return the script of a plan with rewrites; None where they do not apply to a program."""
     with _staged_program(path) as program:
-        return _script(plan, program) if applies(plan.steps, program) else None
+        return _script(plan, program) if _applies(plan, program) else None
 
 
 def sites_of(path: str, plan: Plan) -> tuple[StagedSite, ...]:
@@ -158,6 +180,16 @@ def _keeping(plan: Plan, program: StagedProgram, values: Mapping[str, Value]) ->
     if KEPT not in values.values():
         return plan
     return plan.keeping(kept_by(values, (KeptSite(s.rewrite, s.label) for s in sites(plan.changes, program))))
+
+
+def _applies(plan: Plan, program: StagedProgram) -> bool:
+    """Say whether the rewrites of a plan apply to a program, which has a site of the other algorithms if there are any.
+
+    With another algorithm for a site a rewrite may have nothing left to do.
+    """
+    if not applies(plan.base.steps, program):
+        return False
+    return not plan.algorithms or any(site.shape in site.kind.shapes(program) for site in plan.algorithms)
 
 
 def _script(plan: Plan, program: StagedProgram) -> RewriteScript:

@@ -10,9 +10,10 @@ from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.compiler.flags import PROGRAM_ENTRY, task_flags
 from mlir_sched.compiler.operations import symbol_of
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.version import SUPPORTED
-from mlir_sched.compiler.worker.session import ABI, FLOW, START, Compilation, CompilerError, context
-from mlir_sched.errors import UserError
+from mlir_sched.compiler.worker.session import ABI, FLOW, START, Compilation, context
+from mlir_sched.errors import CompilerError, ScriptError, UserError
 from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.call_counts import count_calls
@@ -20,6 +21,8 @@ from mlir_sched.tasks.worker.constants import reuse_bytes
 from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points, stateful
 from mlir_sched.tasks.worker.task_reader import TaskReader
 
+_PASS_FAILED = "pass pipeline failed"
+"""What the transform interpreter says of a pass that fails (``ApplyRegisteredPassOp`` of MLIR)."""
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
 _FORMS = {
     "tosa": "TOSA 1.0, in which shapes, shifts, paddings and zero points are operands",
@@ -102,7 +105,7 @@ def flow_module(path: str, compilation: Compilation, library: str = "") -> tuple
             apply_to_program(library, module)
         compilation.load(module)
         compilation.run(ABI, FLOW)
-    except CompilerError as error:
+    except (CompilerError, ScriptError) as error:
         raise UserError(str(error).splitlines()[0]) from None
     return module, reused
 
@@ -111,14 +114,16 @@ def apply_to_program(library: str, program: Any) -> None:
     """Apply the program entry of a transform library, as the interpreter pass does.
 
     Raises:
-        CompilerError: The library does not parse, or its program entry fails.
+        CompilerError: One of IREE's passes that the library runs fails.
+        ScriptError: The library does not parse, or its program entry does not apply.
     """
     try:
         script = ir.Module.parse(library)
         (entry,) = [op for op in script.body if symbol_of(op.operation) == PROGRAM_ENTRY]
         interpreter.apply_named_sequence(program.operation, entry, script)
     except (ValueError, ir.MLIRError) as error:
-        raise CompilerError(f"the rewrite of the program fails: {error}") from None
+        text = f"the rewrite of the program fails: {reason(str(error))}\n{error}"
+        raise (CompilerError if _PASS_FAILED in text else ScriptError)(text) from None
 
 
 def with_version_hint(message: str) -> str:

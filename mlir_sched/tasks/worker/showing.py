@@ -10,9 +10,10 @@ import hashlib
 from collections.abc import Collection
 from typing import Any
 
-from iree.compiler import ir, passmanager
+from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
+from mlir_sched.compiler.passes import run_passes
 from mlir_sched.compiler.tuned_dispatch import tuned_dispatches_in
 from mlir_sched.compiler.worker.session import CONFIGURATIONS, END, FLOW, Compilation, context
 from mlir_sched.payload import ELEMENT_BYTES, TensorSpec
@@ -60,7 +61,7 @@ def _inline(module: Any) -> None:
     for function in functions_of(module).values():
         if _NEVER_INLINED in function.attributes:
             del function.attributes[_NEVER_INLINED]
-    passmanager.PassManager.parse("builtin.module(inline)").run(module)
+    run_passes("builtin.module(inline)", module)
 
 
 def _show(function: Any, most_bytes: int, hidden: Collection[str]) -> ShownFunction:

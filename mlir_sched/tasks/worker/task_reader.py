@@ -11,7 +11,7 @@ from typing import Any
 from mlir_sched.compiler.operations import first_function
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
-from mlir_sched.compiler.worker.session import CompilerError
+from mlir_sched.errors import CompilerError
 from mlir_sched.payload import Dispatch
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.analysis import NotTunableError, OnlyCopiesError, analyse

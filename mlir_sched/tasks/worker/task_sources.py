@@ -13,7 +13,8 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.chain import TASK
 from mlir_sched.compiler.operations import symbol_of, walk
-from mlir_sched.compiler.worker.session import FLOW, SOURCES, Compilation, CompilerError
+from mlir_sched.compiler.worker.session import FLOW, SOURCES, Compilation
+from mlir_sched.errors import CompilerError
 from mlir_sched.tasks.worker.task_program import SYMBOL
 
 _CALLED = "entry_points"

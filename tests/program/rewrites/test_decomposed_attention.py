@@ -112,7 +112,7 @@ def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
     tokens = np.random.default_rng(0).integers(0, 7, (1, 32))
     expected = run(compile_to_bytes(model, FLAGS), [tokens])
     np.testing.assert_allclose(run(compile_to_bytes(model, flags), [tokens]), expected, rtol=1e-4, atol=1e-5)
-    assert rewrites_in(compiled_to(model, flags, "preprocessing"))[BOTH.mark] == 3
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))[BOTH.steps[-1].name] == 3
     names = {variant.name: variant.plan.refines for variant in rewritten_variants(model, TARGET).variants}
     assert names["decomposed_attention"] == ""
     assert names[BOTH.name] == "decomposed_attention"

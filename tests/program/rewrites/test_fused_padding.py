@@ -39,7 +39,7 @@ def test_a_network_computes_the_same_without_a_padded_copy(tmp_path: Path) -> No
     copied = dispatches(model, library_for(PACKED, model, tmp_path))
     flags = (*library_for(BOTH, model, tmp_path), *BOTH.flags)
     marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
-    assert marks[BOTH.mark] == 1
+    assert marks[BOTH.steps[-1].name] == 1
     assert not any("+" in mark for mark in marks), "dispatches of two compositions would differ by the name alone"
     fused = dispatches(model, flags)
     assert any("memcpy" in line for line in copied)

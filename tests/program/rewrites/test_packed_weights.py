@@ -145,7 +145,7 @@ def test_a_network_is_computed_channels_last_and_then_packed(tmp_path: Path) -> 
     assert np.unique(expected).size > 100
     np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
     marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
-    assert marks[BOTH.mark] == 2
+    assert marks[BOTH.steps[-1].name] == 2
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
     assert sum("transpose" in line for line in dispatches) <= 2
 

@@ -108,6 +108,8 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     ("job", "names", "left_out", "internal"),
     [
         ("with_a_mistake", ["applying"], {"raising": MISTAKE}, 1),
+        ("with_a_refusal", ["applying"], {"refused": "IREE does not get through it: 'linalg.add' op is bad"}, 0),
+        ("refused_whole", [], {ALL: "IREE does not get through them: 'linalg.add' op is bad"}, 0),
         ("with_a_crash", [], {ALL: "IREE does not get through them: the compiler process was killed by SIGABRT"}, 0),
         ("lost", [], {ALL: "internal error: ZeroDivisionError: a mistake"}, 1),
     ],

@@ -171,5 +171,5 @@ def test_the_rest_of_a_plan_that_keeps_sites_is_the_plan_itself() -> None:
     assert plan.refines == plan.whole.refines
     assert plan.places == {"packed_weights": ("1x64", "2x64")}
     flagged = Plan(own_flags=Flags(FUSED, ())).keeping([KeptSite("padding", "8x8")])
-    assert flagged.mark == "separate_padding"
+    assert [step.name for step in flagged.steps] == ["separate_padding"]
     assert flagged.in_calling_thread().name == f"{FUSED} except for padding(8x8) on local-sync"
