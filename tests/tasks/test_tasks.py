@@ -43,10 +43,10 @@ def test_a_known_task_is_not_read_again(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(cases.MATMUL)
     (task,) = extract(path, cases.TARGET).tasks
-    read = {"source": "as it was read before", "not_tunable": "it copies", "only_copies": True}
-    read_before = replace(task, name="another dispatch", weight=7, **read)
+    as_read = replace(task, source="as it was read before", not_tunable="it copies", only_copies=True)
+    read_before = replace(as_read, name="another dispatch", weight=7)
     (equal,) = extract(path, cases.TARGET, known=[read_before]).tasks
-    assert equal == replace(task, **read)
+    assert equal == as_read
     assert extract(path, cases.TARGET, known=[replace(read_before, key="other code")]).tasks == (task,)
 
 
