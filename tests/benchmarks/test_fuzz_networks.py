@@ -26,9 +26,11 @@ from benchmarks.fuzz.networks.form import Form
 from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
 from benchmarks.fuzz.networks.joins import concatenated
 from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement, read_judgements, summary
-from benchmarks.fuzz.networks.laboratory import Laboratory
+from benchmarks.fuzz.networks.laboratory import Case, Laboratory
 from benchmarks.fuzz.networks.network import KIND, Network
 from benchmarks.fuzz.networks.reduction import reduced
+from mlir_sched.library import RewriteScript
+from mlir_sched.program.plan import KeptSite, Plan
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 
@@ -221,19 +223,29 @@ def test_what_iree_does_not_get_through_is_told_from_a_mistake(tmp_path: Path, m
 
 
 @pytest.mark.promise
-def test_a_plan_with_a_site_that_is_not_compiled_is_judged_without_the_site() -> None:
-    net = draft_of(Form(), (1, 4, [6, 6]))
-    three, one, two = [3, 3], [1, 1], [2, 2]
-    for strides in (one, two):
-        padded = net.padded(net.images[-1], one, one)
-        net.offered(convolution_of(net, padded, 4, three, strides, one, groups=2))
+def test_a_plan_with_a_site_that_is_not_compiled_is_judged_without_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("planted_rewrites:Family", tmp_path, monkeypatch)
+    fault, alone = KeptSite("same_slice", "1x4x6x6"), Laboratory._judged
+
+    def judged_alone(laboratory: Laboratory, case: Case, plan: Plan, script: RewriteScript | None) -> PlanJudgement:
+        if plan.name.startswith("same_slice") and fault not in plan.kept:
+            return PlanJudgement(plan.name, ("same_slice",), Fate.REJECTED, "compile_error: no")
+        return alone(laboratory, case, plan, script)
+
+    monkeypatch.setattr(Laboratory, "_judged", judged_alone)
+    net = draft_of(Form(), (1, 8, [6, 6]))
+    parts = [
+        net.sliced(net.images[0], [0, at, 0, 0], [1, size, 6, 6], [1] * 4) for at, size in ((4, 4), (2, 2), (1, 3))
+    ]
+    network = RandomNetwork(net, tuple(net.both(part, part, "mulf", np.multiply) for part in parts)).pruned
     with Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
-        judged = laboratory.judge(RandomNetwork(net, (net.images[-1],)).pruned, 0)
-    fates = {each.plan: each.fate for each in judged.plans if each.plan.startswith("reshaped_padding")}
-    kept = [name for name, fate in fates.items() if fate is Fate.RIGHT]
-    assert [fate for name, fate in fates.items() if name not in kept] == [Fate.REJECTED]
-    assert len(kept) == 1
-    assert "except for" in kept[0]
+        judged = laboratory.judge(network, 0)
+    assert {each.plan: each.fate for each in judged.plans if each.plan.startswith("same_slice")} == {
+        "same_slice": Fate.REJECTED,
+        "same_slice except for same_slice(1x4x6x6)": Fate.RIGHT,
+    }
 
 
 def joined_parts() -> RandomNetwork:
