@@ -19,6 +19,7 @@ from benchmarks.folders import MODELS
 from benchmarks.networks.census import __main__ as command
 from benchmarks.networks.census.counting import OtherDispatch, ProgramCensus, census_of
 from benchmarks.networks.census.kept import AS_IT_IS, REWRITTEN, NetworkCensus, keep_censuses, kept_censuses
+from benchmarks.networks.census.kept import TUNED as EMITTED
 from benchmarks.networks.census.movement import Movement, movement_of, written_bytes
 from benchmarks.networks.census.network import take_census
 from benchmarks.networks.census.results import named, results_table, summary
@@ -87,6 +88,8 @@ def test_tensors_that_are_put_together_are_copied_and_other_ops_compute() -> Non
     assert movement_of(unknown) is None
     assert movement_of(replace(unknown, only_copies=True)) is Movement.COPIES
     assert written_bytes(replace(unknown, only_copies=True)) == 3 * 16
+    in_place = replace(unknown, inputs=(TensorSpec((1,), "f32"), TensorSpec((4,), "f32")))
+    assert written_bytes(in_place) == 3 * 4, "a part of a tensor is written"
     assert written_bytes(replace(task_of("d", Dispatch((op(()),), (0,))), weight=2)) == 2 * 4 * 8 * 16
 
 
@@ -210,19 +213,20 @@ def test_a_network_that_is_not_known_ends_in_one_line(tmp_path: Path, capsys: py
 
 
 def setting(target: Target, folder: Path) -> Setting:
-    return Setting(target, (0,), ENGINES, (), 0.0, 0, 12, 2.0, folder)
+    return Setting(target, (0,), ENGINES, (), 0.1, 0, 12, 2.0, folder)
 
 
 @pytest.mark.promise
-def test_a_transpose_moves_all_of_its_time(tmp_path: Path, here: Target) -> None:
+@pytest.mark.usefixtures("short_sessions")
+def test_a_transpose_moves_all_of_its_time_tuned_or_not(tmp_path: Path, here: Target) -> None:
     (tmp_path / "turned").mkdir()
     shutil.copy(MODELS / "transpose.mlir", tmp_path / "turned" / "model.mlir")
-    found = take_census("turned", setting(here, tmp_path))
-    only = found.programs[AS_IT_IS]
-    assert [each.movement for each in only.binding] == [Movement.TRANSPOSES]
-    assert only.moved + only.between == pytest.approx(1.0)
-    assert only.moved_bytes == 4 * 768 * 1024
-    assert found.programs.keys() == {AS_IT_IS}, "no rewrite applies"
+    found = take_census("turned", setting(here, tmp_path), tuned=True)
+    assert found.programs.keys() == {AS_IT_IS, EMITTED}, "no rewrite applies"
+    for each in found.programs.values():
+        assert [other.movement for other in each.binding] == [Movement.TRANSPOSES]
+        assert each.moved + each.between == pytest.approx(1.0)
+        assert each.moved_bytes == each.written_bytes == 4 * 768 * 1024
     assert found.internal_errors == ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.payload import LinalgOp, OpKind, TensorSpec
 from mlir_sched.tasks.task import Task
 
 
@@ -39,10 +39,18 @@ def movement_of(task: Task) -> Movement | None:
 def written_bytes(task: Task) -> int:
     """Return the bytes that a dispatch writes in one run; at most those that it reads where its ops are not known."""
     if task.dispatch is None:
-        read, written = (sum(tensor.bytes for tensor in tensors) for tensors in (task.inputs, task.outputs))
-        return task.weight * min(read, written)
+        return task.weight * min(sum(tensor.bytes for tensor in tensors) for tensors in (_read(task), task.outputs))
     stored = [task.dispatch.ops[index] for index in task.dispatch.results]
     return task.weight * sum(result.tensor.bytes for op in stored for result in op.outputs)
+
+
+def _read(task: Task) -> list[TensorSpec]:
+    """Return the tensors that a dispatch reads, without those that it updates in place, which are inputs, too."""
+    read = list(task.inputs)
+    for tensor in task.outputs:
+        if tensor in read and len(read) > 1:
+            read.remove(tensor)
+    return read
 
 
 def _movement(op: LinalgOp) -> Movement | None:
