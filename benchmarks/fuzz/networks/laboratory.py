@@ -201,7 +201,7 @@ class Laboratory:
     def _judged(self, case: Case, plan: Plan, script: RewriteScript | None) -> PlanJudgement:
         """Return what becomes of a program under a plan, judged alone."""
         repaired = script is not None and not plan.steps
-        names = (REPAIRED,) if repaired else tuple(step.name for step in plan.steps)
+        names = (REPAIRED,) if repaired else tuple(step.name for step in plan.whole.steps)
         names = (*names, KEPT_SITES) if plan.kept else names
 
         def made(fate: Fate, detail: str = "") -> PlanJudgement:
