@@ -249,7 +249,7 @@ def _beside(judged: PlanJudgement, default: PlanJudgement) -> PlanJudgement:
 
 def _without_script(name: str, error: JobError | ChildError | CompilerError) -> PlanJudgement:
     """Return what became of a plan whose script cannot be made."""
-    return PlanJudgement(name, tuple(name.split("+")), *_failed(error))
+    return PlanJudgement(name, (name,), *_failed(error))
 
 
 def _failed(error: JobError | ChildError | CompilerError) -> tuple[Fate, str]:
