@@ -62,9 +62,7 @@ def test_a_value_that_is_read_at_every_second_pixel_and_whole_stays_whole(tmp_pa
 def test_an_audio_network_is_computed_channels_last(column: int, tmp_path: Path) -> None:
     model = write(tmp_path, audio(column))
     flags = library_for(ChannelsLast(), model, tmp_path)
-    text = compiled_to(model, flags, "preprocessing")
-    assert rewrites_in(text)["channels_last"] == 3
-    assert ("tensor.extract " in text) == (column == 0), "rows in order are a part of the table"
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last"] == 3
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
     assert sum("transpose" in line for line in dispatches) <= 1, "that of the image"
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 16)).astype(np.float32)
