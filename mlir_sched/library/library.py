@@ -30,6 +30,7 @@ from mlir_sched.transform_scripts.script.building import (
     new_library,
     print_module,
     propagate,
+    suppress,
 )
 from mlir_sched.transform_scripts.script.form import SKETCH, script_context
 from mlir_sched.transform_scripts.script.reading import parse_module, read_decisions, sequence_text, symbol_of
@@ -221,11 +222,6 @@ def _append_entry(module: Any, name: str, use: str) -> Any:
         return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=[{use: ir.UnitAttr.get()}])
 
 
-def _suppress() -> Any:
-    """Return the failure propagation mode in which a failing sequence returns empty handles."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
-
-
 def _append_program_entry(module: Any, rewrite: RewriteScript | None, program: Trace | None) -> None:
     """Append the sequence that runs on the whole program, with the decisions about the program."""
     entry = _append_entry(module, PROGRAM_ENTRY, "transform.consumed" if rewrite else "transform.readonly")
@@ -274,7 +270,7 @@ def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
         found = []
         for symbol in symbols:
             with ir.Location.name("chosen"):
-                function = transform.IncludeOp([any_op], _trial(symbol), _suppress(), [entry.bodyTarget]).results[0]
+                function = transform.IncludeOp([any_op], _trial(symbol), suppress(), [entry.bodyTarget]).results[0]
             transform.AnnotateOp(function, SEQUENCE_CHOSEN)
             found.append(function)
         for symbol, handle in zip(symbols, found, strict=True):

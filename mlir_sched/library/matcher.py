@@ -92,9 +92,7 @@ class _Matcher:
         if not any(captured(other) for other in needed):
             _emit_dag(handle, needed)
             return
-        _require_count(_find_like(op, handle), 1)
-        if op.regions:
-            self._match_body(handle, op)
+        append_comparison_with_constants(handle, op)
         for number in range(len(op.operands)):
             self.match_operand(handle, op, number)
 
@@ -106,18 +104,26 @@ class _Matcher:
                 found = transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, number).result
             self.match(found, made_by)
 
-    def _match_body(self, handle: Any, op: Any) -> None:
-        """Emit the match of every value that the body of an op yields."""
-        *_, terminator = [inner.operation for inner in op.regions[0].blocks[0]]
-        with ir.Location.name("yield"):
-            yielding = _find(terminator.name, handle)
-        _require_count(yielding, 1)
-        for number, operand in enumerate(terminator.operands):
-            made_by = producer(operand)
-            if made_by is not None and made_by.name not in _LEAVES:
-                with ir.Location.name("yielded"):
-                    found = transform.GetProducerOfOperand(transform.AnyOpType.get(), yielding, number).result
-                _emit_dag(found, _needed_by(made_by))
+
+def append_comparison_with_constants(handle: Any, op: Any) -> None:
+    """Append a comparison of an op whose body uses constants from outside: its attributes, types and what it yields."""
+    _require_count(_find_like(op, handle), 1)
+    if op.regions:
+        _match_body(handle, op)
+
+
+def _match_body(handle: Any, op: Any) -> None:
+    """Emit the match of every value that the body of an op yields."""
+    *_, terminator = [inner.operation for inner in op.regions[0].blocks[0]]
+    with ir.Location.name("yield"):
+        yielding = _find(terminator.name, handle)
+    _require_count(yielding, 1)
+    for number, operand in enumerate(terminator.operands):
+        made_by = producer(operand)
+        if made_by is not None and made_by.name not in _LEAVES:
+            with ir.Location.name("yielded"):
+                found = transform.GetProducerOfOperand(transform.AnyOpType.get(), yielding, number).result
+            _emit_dag(found, _needed_by(made_by))
 
 
 def _needed_by(root: Any) -> list[Any]:

@@ -22,7 +22,9 @@ class Scaled:
         channel: The dimension of the (moved) result that channels lie along.
         moved: The sizes of the result as it is scaled, where dimensions are merged before.
         merged: Which dimensions of the result are merged.
-        steps: The scalar ops, in their order; each has a vector over the channels as its second operand.
+        steps: The scalar ops behind the op, in their order; each has a vector over the channels as its second operand.
+        ahead: The same in front of the op, from the argument on; ``pad`` surrounds the last two dimensions by zeros.
+        read: The dimension of the image that channels lie along.
         attributes: Attributes of the op.
         left: Whether the weights are its first operand.
         bias: Whether the sums start with a vector over the channels.
@@ -38,6 +40,8 @@ class Scaled:
     moved: Sequence[int] = ()
     merged: str = ""
     steps: Sequence[str] = BATCH_NORM
+    ahead: Sequence[str] = ()
+    read: int = 1
     attributes: str = ""
     left: bool = False
     bias: bool = False
@@ -49,15 +53,30 @@ class Scaled:
         """Sizes of what is scaled."""
         return self.moved or self.result
 
+    @property
+    def argument(self) -> Sequence[int]:
+        """Sizes of the argument."""
+        pads = self.ahead.count("pad")
+        return [*self.image[:-2], *(size - 2 * pads for size in self.image[-2:])] if pads else self.image
+
     def with_steps(self, *steps: str) -> Scaled:
         """Return the same with other ops behind."""
         return replace(self, steps=steps)
 
+    def after(self, *ahead: str) -> Scaled:
+        """Return the same with other ops in front."""
+        return replace(self, ahead=ahead)
+
     def text(self, name: str = "main") -> str:
-        """Return a function; the numbers of step n are called ``%numbers<n>``, its result is ``%step<n>``."""
+        """Return a function.
+
+        The numbers of step n are called ``%numbers<n>``, those of step n in front ``%factors<n>``, the results of steps
+        ``%step<n>`` and ``%ahead<n>``.
+        """
         image, weights, result = map(tensor_of, (self.image, self.weights, self.result))
+        front, read = self._in_front()
         operands, types = (
-            ("%weights, %image", f"{weights}, {image}") if self.left else ("%image, %weights", f"{image}, {weights}")
+            (f"%weights, {read}", f"{weights}, {image}") if self.left else (f"{read}, %weights", f"{image}, {weights}")
         )
         value, body = "%sums", ""
         if self.merged:
@@ -65,16 +84,36 @@ class Scaled:
             body = f"""
   %moved = tensor.collapse_shape %sums {self.merged} : {result} into {tensor_of(self.shape)}"""
         for number, step in enumerate(self.steps):
-            body += self.step(number, step, value)
-            value = f"%step{number}"
-        return f"""func.func @{name}(%image: {image}) -> {tensor_of(self.shape)} {{
+            made, name_of_numbers = f"%step{number}", f"%numbers{number}"
+            body += stepped(made, step, value, self.shape, self.channel, name_of_numbers, self.numbers(number))
+            value = made
+        return f"""func.func @{name}(%image: {tensor_of(self.argument)}) -> {tensor_of(self.shape)} {{
   %zero = arith.constant 0.0 : f32
   %weights = arith.constant dense<{listed(self.values("weights"))}> : {weights}
-  %empty = tensor.empty() : {result}{self._start()}
+  %empty = tensor.empty() : {result}{self._start()}{front}
   %sums = linalg.{self.op} {self.attributes} ins({operands} : {types}) outs(%start : {result}) -> {result}{body}
   return {value} : {tensor_of(self.shape)}
 }}
 """
+
+    def _in_front(self) -> tuple[str, str]:
+        """Return the ops in front of the linear op, and what this reads."""
+        text, value, shape = "", "%image", list(self.argument)
+        for number, step in enumerate(self.ahead):
+            made, own = f"%ahead{number}", tensor_of(shape)
+            if step == "pad":
+                shape = [*shape[:-2], *(size + 2 for size in shape[-2:])]
+                sides = ", ".join(["0"] * (len(shape) - 2) + ["1", "1"])
+                places = ", ".join(f"%i{dim}: index" for dim in range(len(shape)))
+                text += f"""
+  {made} = tensor.pad {value} low[{sides}] high[{sides}] {{
+  ^bb0({places}):
+    tensor.yield %zero : f32
+  }} : {own} to {tensor_of(shape)}"""
+            else:
+                text += stepped(made, step, value, shape, self.read, f"%factors{number}", self.factors(number))
+            value = made
+        return text, value
 
     def _start(self) -> str:
         result = tensor_of(self.result)
@@ -86,36 +125,17 @@ class Scaled:
   %bias = arith.constant dense<{listed(self.values("bias"))}> : {channels}
   %start = linalg.broadcast ins(%bias : {channels}) outs(%empty : {result}) dimensions = {others}"""
 
-    def step(self, number: int, op: str, value: str) -> str:
-        """Return an op that reads a value; ``op`` is a scalar op, or one with its operands: ``subf %n, %x``."""
-        shape, rank = self.shape, len(self.shape)
-        behind = rank - self.channel - 1
-        dims = ", ".join(f"d{dim}" for dim in range(rank))
-        of_channel = ", ".join([f"d{self.channel}", *["0"] * behind])
-        vector = [shape[self.channel], *[1] * behind]
-        numbers = listed(self.numbers(number).reshape(vector))
-        scalar = op if "%" in op else f"{op} %x, %n"
-        kinds = ", ".join(['"parallel"'] * rank)
-        own, theirs = tensor_of(shape), tensor_of(vector)
-        return f"""
-  %numbers{number} = arith.constant dense<{numbers}> : {theirs}
-  %empty{number} = tensor.empty() : {own}
-  %step{number} = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({dims})>,
-      affine_map<({dims}) -> ({of_channel})>, affine_map<({dims}) -> ({dims})>], iterator_types = [{kinds}]}}
-      ins({value}, %numbers{number} : {own}, {theirs}) outs(%empty{number} : {own}) {{
-  ^bb0(%x: f32, %n: f32, %o: f32):
-    %y = arith.{scalar} : f32
-    linalg.yield %y : f32
-  }} -> {own}"""
-
     def numbers(self, number: int) -> np.ndarray:
         """Return the vector over the channels of a step."""
-        scales = self.steps[number].startswith(("mulf", "divf"))
-        return self._drawn([self.shape[self.channel]], number + 1, powers=scales)
+        return self._drawn([self.shape[self.channel]], number + 1, powers=is_scale(self.steps[number]))
+
+    def factors(self, number: int) -> np.ndarray:
+        """Return the vector over the channels of a step in front."""
+        return self._drawn([self.image[self.read]], 50 + number, powers=is_scale(self.ahead[number]))
 
     def values(self, of: str) -> np.ndarray:
         """Return ``weights``, ``bias`` or ``image``."""
-        shapes = {"weights": self.weights, "bias": [self.result[self.channel]], "image": self.image}
+        shapes = {"weights": self.weights, "bias": [self.result[self.channel]], "image": self.argument}
         return self._drawn(shapes[of], 100 + [*shapes].index(of))
 
     def _drawn(self, shape: Sequence[int], number: int, *, powers: bool = False) -> np.ndarray:
@@ -126,6 +146,47 @@ class Scaled:
             2.0 ** rng.integers(-2, 3, shape) * rng.choice([-1.0, 1.0], shape) if powers else rng.integers(-3, 4, shape)
         )
         return drawn.astype(np.float32)
+
+
+def stepped(made: str, op: str, value: str, shape: Sequence[int], channel: int, name: str, numbers: np.ndarray) -> str:
+    """Return an op that scales or shifts each element of a value.
+
+    Args:
+        made: What the result is called.
+        op: A scalar op, or one with its operands: ``subf %n, %x``; ``%s`` is a scalar from outside of the body.
+        value: What is scaled.
+        shape: Its sizes.
+        channel: The dimension that the numbers lie along.
+        name: What the numbers, or the scalar, are called.
+        numbers: Their values; the scalar is the largest magnitude.
+    """
+    rank, own = len(shape), tensor_of(shape)
+    dims, kinds = ", ".join(f"d{dim}" for dim in range(rank)), ", ".join(['"parallel"'] * rank)
+    vector = [shape[channel], *[1] * (rank - channel - 1)]
+    theirs, of_channel = tensor_of(vector), ", ".join([f"d{channel}", *["0"] * (rank - channel - 1)])
+    scalar = op if "%" in op else f"{op} %x, %n"
+    if "%s" in op:
+        constant = f"{name} = arith.constant {float(np.abs(numbers).max())} : f32"
+        maps, read, types, arguments = "", value, own, "%x: f32, %o: f32"
+    else:
+        constant = f"{name} = arith.constant dense<{listed(numbers.reshape(vector))}> : {theirs}"
+        maps, arguments = f"affine_map<({dims}) -> ({of_channel})>, ", "%x: f32, %n: f32, %o: f32"
+        read, types = f"{value}, {name}", f"{own}, {theirs}"
+    return f"""
+  {constant}
+  {made}_empty = tensor.empty() : {own}
+  {made} = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({dims})>,
+      {maps}affine_map<({dims}) -> ({dims})>], iterator_types = [{kinds}]}}
+      ins({read} : {types}) outs({made}_empty : {own}) {{
+  ^bb0({arguments}):
+    %y = arith.{scalar.replace("%s", name)} : f32
+    linalg.yield %y : f32
+  }} -> {own}"""
+
+
+def is_scale(step: str) -> bool:
+    """Say whether a step multiplies or divides, so that powers of two round nothing."""
+    return step.startswith(("mulf", "divf"))
 
 
 def as_argument(text: str, name: str) -> str:
@@ -195,4 +256,19 @@ LINEAR_OPS = {
     "subtracted from": CONVOLUTION.with_steps("subf %n, %x", "mulf"),
     "shifted twice": CONVOLUTION.with_steps("addf", "subf"),
     "bias and shift": replace(CONVOLUTION, bias=True, steps=("addf",)),
+    "a scalar from outside": CONVOLUTION.with_steps("mulf %x, %s"),
+    "another scalar from outside": replace(CONVOLUTION, seed=1).with_steps("mulf %x, %s"),
+    "subtracted from a scalar": CONVOLUTION.with_steps("subf %s, %x", "addf"),
+    "vectors and scalars": CONVOLUTION.with_steps("addf", "divf %x, %s", "subf %x, %s"),
+    "scaled in front": replace(CONVOLUTION, steps=(), ahead=("mulf",)),
+    "scaled and padded in front": replace(CONVOLUTION, steps=(), ahead=("mulf", "divf %x, %s", "pad")),
+    "batch norm in front, and behind": CONVOLUTION.after(*BATCH_NORM),
+    "shifted in front of a shift": replace(CONVOLUTION, steps=("addf",), ahead=("addf",)),
+    "shifted in front of a bias": replace(CONVOLUTION, bias=True, steps=(), ahead=("subf %s, %x",)),
+    "in front of a depthwise one": replace(DEPTHWISE, steps=("addf",), ahead=("mulf", "addf")),
+    "in front of groups": replace(GROUPED, ahead=("mulf", "subf")),
+    "in front of a product": Scaled("matmul", (5, 6), (6, 8), (5, 8), ahead=("mulf", "addf"), steps=("addf",)),
+    "in front of weights on the left": Scaled(
+        "matmul", (6, 5), (8, 6), (8, 5), channel=0, left=True, steps=("addf",), read=0, ahead=("mulf", "addf")
+    ),
 }

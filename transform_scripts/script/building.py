@@ -107,6 +107,11 @@ def propagate() -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
 
 
+def suppress() -> Any:
+    """Return the failure propagation mode in which a failing sequence returns empty handles."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
+
+
 def append_choice(decision: Decision) -> None:
     """Append a decision that no op consumes, at the current insertion point."""
     with ir.Location.name(decision.name):

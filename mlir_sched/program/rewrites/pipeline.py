@@ -11,6 +11,7 @@ from typing import Any
 from mlir_sched.compiler.operations import producer
 from mlir_sched.errors import UserError
 from mlir_sched.library import RewriteScript
+from mlir_sched.program.rewrites.flag_sites import FLAG_SITES
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.repair.repaired import REPAIRS
@@ -23,7 +24,9 @@ from mlir_sched.transform_scripts.script.building import new_library, print_modu
 Stage = tuple[ProgramRewrite, StagedProgram]
 """A rewrite, and the program that it sees."""
 FIRST: tuple[ProgramRewrite, ...] = (JoinedSteps(), FoldedConstants())
-"""What comes before all other rewrites, in this order, where it applies: a program has less to do with it."""
+"""What comes before all other rewrites, in this order, where it applies: a program has less to do with it. A plan of
+flags alone leaves the program as it is, so that plain ``iree-compile`` makes it by the flags; what keeps places as
+without a flag does not change that."""
 Kept = Mapping[str, tuple[str, ...]]
 """Labels of the sites that stay as they are, by the symbol of the rewrite."""
 NONE_KEPT: Kept = {}
@@ -131,7 +134,7 @@ def _stages(
         if program.applies(repair):
             yield [(repair, program)]
             program = program.after(repair)
-    first = FIRST
+    first = _first(rewrites)
     for number, each in enumerate(rewrites):
         rewrite = _keeping(each, kept)
         before = first[: first.index(each)] if each in first else first
@@ -139,6 +142,11 @@ def _stages(
         yield [*stages, (rewrite, seen)]
         if number < len(rewrites) - 1 and seen.applies(rewrite):
             program, first = seen.after(rewrite), ()
+
+
+def _first(rewrites: Sequence[ProgramRewrite]) -> Sequence[ProgramRewrite]:
+    """Return what comes before the rewrites of a plan; nothing where they only keep places as without a flag."""
+    return () if all(type(each) in FLAG_SITES.values() for each in rewrites) else FIRST
 
 
 def _in_turn(

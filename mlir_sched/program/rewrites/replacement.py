@@ -8,7 +8,7 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.program.rewrites.linalg_ops import copied
-from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate
+from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate, suppress
 
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
@@ -39,6 +39,15 @@ def append_in_turn(library: ir.Module, symbols: Sequence[str]) -> str:
     name = "_and_".join(symbols)
     append_sequence(library, name, rewrite, consumes=True)
     return name
+
+
+def append_trial(library: ir.Module, symbol: str, body: Callable[[Any], Any]) -> None:
+    """Append a named sequence that may fail, for :func:`passing`; arguments as of :func:`append_sequence`.
+
+    A sequence that suppresses failures goes on with its next op, so it holds the call of the sequence that fails alone.
+    """
+    append_sequence(library, f"{symbol}_or_fail", body)
+    append_sequence(library, symbol, lambda handle: included(f"{symbol}_or_fail", handle))
 
 
 def append_function(
@@ -107,6 +116,15 @@ def merged(handles: Sequence[Any]) -> Any:
     """Emit a handle on the ops of several handles."""
     found = [transform.AnyOpType.get()]
     return ir.Operation.create("transform.merge_handles", operands=list(handles), results=found).result
+
+
+def passing(handle: Any, symbol: str) -> Any:
+    """Emit a handle on those ops of a handle with which a sequence of :func:`append_trial` does not fail."""
+    each = transform.ForeachOp([transform.AnyOpType.get()], [handle])
+    with ir.InsertionPoint(each.body):
+        passed = transform.IncludeOp([transform.AnyOpType.get()], symbol, suppress(), [each.bodyTargets[0]])
+        transform.YieldOp(passed.results)
+    return each.results[0]
 
 
 def ops_named(

@@ -153,7 +153,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
         sites = list(self.kinds(program).values())
         for number, (site, *_) in enumerate(sites):
-            self._append_kind(library, f"{self.symbol}_{number}", site)
+            self.append_kind(library, f"{self.symbol}_{number}", site)
         append_sequence(library, self.symbol, lambda module: self.emit(module, sites, program), consumes=True)
         return self.symbol
 
@@ -177,7 +177,15 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         transform.ApplyDeadCodeEliminationOp(module)
         return transform.ApplyRegisteredPassOp(transform.AnyOpType.get(), module, "symbol-dce").result
 
-    def _append_kind(self, library: ir.Module, symbol: str, site: S) -> None:
+    def append_kind(self, library: ir.Module, symbol: str, site: S) -> None:
+        """Append the matcher and the replacement of a kind of sites.
+
+        Args:
+            library: The library.
+            symbol: Symbol of the kind.
+            site: A site of the kind.
+        """
+
         def matcher(root: Any) -> Any:
             self.match(root, site)
             return root

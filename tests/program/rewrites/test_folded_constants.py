@@ -15,11 +15,15 @@ from iree.compiler import ir
 from iree_cases import FLAGS
 from rewriting import abi, compiled_to, library_for, run, write
 from scaled_channels import CONVOLUTION, LINEAR_OPS, Scaled, as_argument, as_parameters, joined, read_again
+from scaled_scores import KEYS, SHARE, attention, inputs, products
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.iree_compile import rewrites_in
-from mlir_sched.program.plan import Plan
+from mlir_sched.program.plan import Flags, KeptSite, Plan
 from mlir_sched.program.rewrites import pipeline
+from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
+from mlir_sched.program.rewrites.folding import ahead
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import chains
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants, Handles
@@ -32,6 +36,9 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
 SCALED = CONVOLUTION.with_steps("mulf")
+POINTWISE = Scaled("conv_2d_nchw_fchw", (1, 8, 4, 5), (8, 8, 1, 1), (1, 8, 4, 5), seed=1)
+BEFORE = POINTWISE.with_steps().after("mulf")
+PADDED = replace(CONVOLUTION, steps=("addf",), ahead=("addf", "pad"))
 AGAIN = """
   %again = linalg.conv_2d_nchw_fchw ins(%image, %weights : tensor<1x3x6x7xf32>, tensor<8x3x3x3xf32>)
       outs(%start : tensor<1x8x4x5xf32>) -> tensor<1x8x4x5xf32>"""
@@ -46,7 +53,28 @@ DRAWN = """
     linalg.yield %drawn : f32
   } -> tensor<8x1x1xf32>
   %sums ="""
+TWICE = """%z = arith.mulf %n, %half : f32
+    %w = arith.mulf %x, %n : f32
+    %y = arith.addf %w, %z : f32"""
 LEFT_ALONE = {
+    "a shift in front of padding": PADDED.text(),
+    "a scale in front of other padding": BEFORE.after("mulf", "pad").text().replace(
+        "tensor.yield %zero", "%one = arith.constant 1.0 : f32\n    tensor.yield %one"
+    ),
+    "a shift in front of more results": replace(
+        BEFORE, weights=(16, 8, 1, 1), result=(1, 16, 4, 5), ahead=("addf",)
+    ).text(),
+    "one shift of queries": products(scale="addf %x, %s"),
+    "scores that numbers of heads scale": products(scale="mulf"),
+    "queries that are read again": products().replace("ins(%queries, %keys", "ins(%again, %keys").replace(
+        "  %scores =", "  %again = arith.addf %queries, %queries : tensor<2x5x4xf32>\n  %scores ="
+    ),
+    "scores of an attention that are not scaled": attention(scale=1.0),
+    "numbers of rows in front": replace(CONVOLUTION, steps=(), ahead=("mulf",), read=2).text(),
+    "what is scaled in front has another reader": read_again(BEFORE.text(), "%ahead0"),
+    "numbers that a body with a constant reads twice": SCALED.text()
+    .replace("%y = arith.mulf %x, %n : f32", TWICE)
+    .replace("  %zero =", "  %half = arith.constant 0.5 : f32\n  %zero ="),
     "numbers that a body reads from an argument": as_argument(SCALED.text(), "numbers0")
     .replace("%numbers0: ", "%argument: ")
     .replace("\n  %sums =", DRAWN),
@@ -94,6 +122,41 @@ def test_every_linear_op_computes_the_same_behind_one_addition(tmp_path: Path) -
         np.testing.assert_array_equal(run(folded, inputs, function), expected, err_msg=name)
 
 
+@pytest.mark.promise
+def test_a_scale_of_scores_goes_into_the_weights_of_the_queries(tmp_path: Path) -> None:
+    model, arguments = write(tmp_path, products()), inputs()[::2]
+    flags = library_for(FoldedConstants(), model, tmp_path)
+    results = run(compile_to_bytes(model, flags), arguments)
+    np.testing.assert_array_equal(results, run(compile_to_bytes(model, FLAGS), arguments))
+    assert np.unique(results).size > 10
+    assert "arith.mulf" in compiled_to(model, FLAGS, "flow")
+    assert "arith.mulf" not in compiled_to(model, flags, "flow")
+
+
+@pytest.mark.promise
+def test_a_scale_of_attention_goes_into_the_weights_of_the_queries(tmp_path: Path) -> None:
+    model = write(tmp_path, attention())
+    flags = library_for(Plan((DecomposedAttention(),)), model, tmp_path)
+    results = run(compile_to_bytes(model, flags), inputs())
+    np.testing.assert_allclose(results, run(compile_to_bytes(model, FLAGS), inputs()), rtol=1e-5, atol=1e-6)
+    scale = f"arith.constant {SHARE:.6e} : f32"
+    assert scale in compiled_to(model, FLAGS, "flow")
+    assert scale not in compiled_to(model, flags, "flow")
+
+
+def test_only_one_linear_op_takes_a_scale_of_scores() -> None:
+    made = f"""
+  %by = arith.constant dense<2.0> : tensor<2x5x7xf32>
+  %place = tensor.empty() : {KEYS}
+  %nothing = linalg.fill ins(%zero : f32) outs(%place : {KEYS}) -> {KEYS}
+  %keys = linalg.batch_matmul ins(%tokens, %by : tensor<2x4x5xf32>, tensor<2x5x7xf32>)
+      outs(%nothing : {KEYS}) -> {KEYS}
+  %room ="""
+    text = products().replace(f"%keys: {KEYS}", "%tokens: tensor<2x4x5xf32>").replace("\n  %room =", made)
+    with found(text) as known:
+        assert [chain.along for chain in known] == [(0, 0, 0, 0, 0)]
+
+
 def test_a_kind_with_any_numbers_that_vary_is_left_alone() -> None:
     with found(SCALED.text("one") + as_argument(SCALED.text("other"), "numbers0")) as known:
         assert known == []
@@ -105,9 +168,10 @@ def test_chains_that_only_their_readers_tell_apart_are_left_alone() -> None:
 
 
 @pytest.mark.promise
-def test_a_library_does_not_fold_what_has_got_another_reader(tmp_path: Path) -> None:
-    flags = library_for(FoldedConstants(), write(tmp_path, SCALED.text()), tmp_path)
-    model = write(tmp_path, read_again(SCALED.text(), "%sums"))
+@pytest.mark.parametrize(("case", "value"), [(SCALED, "%sums"), (BEFORE, "%ahead0")])
+def test_a_library_does_not_fold_what_has_got_another_reader(case: Scaled, value: str, tmp_path: Path) -> None:
+    flags = library_for(FoldedConstants(), write(tmp_path, case.text()), tmp_path)
+    model = write(tmp_path, read_again(case.text(), value))
     with pytest.raises(ModelCompileError):
         compile_to_bytes(model, flags)
 
@@ -126,20 +190,22 @@ def test_no_call_computes_constants(stored: str, tmp_path: Path) -> None:
 
 @pytest.mark.promise
 def test_the_results_are_within_the_bound_of_rounding(tmp_path: Path) -> None:
-    case = Scaled("matmul", (16, 512), (512, 24), (16, 24), exact=False)
+    case = Scaled("matmul", (16, 512), (512, 24), (16, 24), exact=False, ahead=("mulf", "addf"))
     model = write(tmp_path, case.text())
     image, weights = (case.values(name).astype(np.float64) for name in ("image", "weights"))
+    slope, start = (case.factors(number).astype(np.float64) for number in range(2))
     mean, scale, gain, shift = (case.numbers(number).astype(np.float64) for number in range(4))
-    exact = (image @ weights - mean) * scale * gain + shift
-    terms = (np.abs(image) @ np.abs(weights) + np.abs(mean)) * np.abs(scale * gain) + np.abs(shift)
-    bound = (512 + 2 * 2 + 2) * np.finfo(np.float32).eps * terms
+    exact = ((image * slope + start) @ weights - mean) * scale * gain + shift
+    sums = (np.abs(image * slope) + np.abs(start)) @ np.abs(weights)
+    terms = (sums + np.abs(mean)) * np.abs(scale * gain) + np.abs(shift)
+    bound = (512 + 2 * 3 + 2) * np.finfo(np.float32).eps * terms
     results = run(compile_to_bytes(model, library_for(FoldedConstants(), model, tmp_path)), [case.values("image")])
     assert (np.abs(results - exact) <= bound).all()
-    neighbour = (image @ weights - np.roll(mean, 1)) * scale * gain + shift
-    assert (np.abs(neighbour - exact) > bound).mean() > 0.9
-
-
-POINTWISE = Scaled("conv_2d_nchw_fchw", (1, 8, 4, 5), (8, 8, 1, 1), (1, 8, 4, 5), seed=1)
+    for mistake in (
+        ((image * slope + start) @ weights - np.roll(mean, 1)) * scale * gain + shift,
+        ((image * slope + np.roll(start, 1)) @ weights - mean) * scale * gain + shift,
+    ):
+        assert (np.abs(mistake - exact) > bound).mean() > 0.9
 
 
 @dataclass(frozen=True)
@@ -153,7 +219,7 @@ class OfTheNeighbour(FoldedConstants):
         own = super().inputs(op, site)
         if list(site.inputs[1].type.shape) != [*POINTWISE.weights]:
             return own
-        handles, numbers = Handles(op), [way for _, ways in site.numbers for way in ways]
+        handles, numbers = Handles(op), [way for each in site.behind for way in each.numbers]
         return [*own[: -len(numbers)], *(handles.value((*site.image, *way)) for way in numbers)]
 
 
@@ -163,7 +229,20 @@ def test_the_statistics_of_a_neighbour_are_found_by_the_checks(
     made: FoldedConstants, right: bool, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "FIRST", ())
-    model = write(tmp_path, joined(CONVOLUTION.text(), POINTWISE.text()))
+    assert ("wrong" in checked(made, joined(CONVOLUTION.text(), POINTWISE.text()), tmp_path, here)) != right
+
+
+@pytest.mark.promise
+def test_a_shift_that_is_folded_through_padding_is_found_by_the_checks(
+    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead._Walked, "_takes_shifts", True)
+    assert "wrong" in checked(FoldedConstants(), PADDED.text(), tmp_path, here)
+
+
+def checked(made: FoldedConstants, text: str, folder: Path, here: Target) -> str:
+    """Return why the rewrite of a program is no rival of the program as it is; empty where the numbers are right."""
+    model = write(folder, text)
     with script_context(), ir.Location.unknown():
         script = pipeline.script((made,), StagedProgram(ir.Module.parse(abi(model))), made.name)
     options = RunnerOptions.for_device(here.driver).first_look
@@ -172,7 +251,7 @@ def test_the_statistics_of_a_neighbour_are_found_by_the_checks(
         attempt = programs.attempt(Variant(Plan((made,)), script), default.model)
         assert attempt.built is not None, attempt.why
         _, failed = programs.time([default, attempt.built])
-    assert ("wrong" in failed.get(made.name, "")) != right, failed
+    return failed.get(made.name, "")
 
 
 @pytest.mark.promise
@@ -187,3 +266,13 @@ def test_a_layout_is_decided_for_the_folded_program(tmp_path: Path) -> None:
     flow = compiled_to(model, flags, "flow").partition("util.func public @main")[2]
     operands = re.findall(r"flow.dispatch @\S+\(([^)]*)\)", flow)
     assert max(len(each.split(",")) for each in operands) == 3
+
+
+def test_flags_alone_leave_the_program_as_it_is_wherever_they_apply() -> None:
+    plan = Plan(own_flags=Flags("fused-padding", (FUSED_PADDING,))).keeping([KeptSite("padding", "1x3x6x7")])
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(CONVOLUTION.after("pad").text()))
+        assert FoldedConstants().applies(program.module)
+        text = pipeline.script(plan.steps, program, plan.name, plan.but).text
+    assert "separate_padding" in text
+    assert "folded_constants" not in text

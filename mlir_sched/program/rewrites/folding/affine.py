@@ -9,6 +9,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
+from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.linalg_ops import copied, number
 
 _SCALAR_OPS = ("arith.", "math.")
@@ -35,7 +36,8 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
         op: The op.
         place: Which of its operands is the number.
         x: The number.
-        scalars: What stands for the other operands that the body may read, by their places.
+        scalars: What stands for the other operands that the body may read, by their places; constants from outside
+            of the body are copied.
 
     Returns:
         None where the result is no affine function of the number, or depends on anything else.
@@ -43,6 +45,8 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
     *inner, end = [one.operation for one in op.regions[0].blocks[0]]
     arguments = op.regions[0].blocks[0].arguments
     known: dict[Any, Any] = {arguments[each]: scalar for each, scalar in scalars.items()} | {arguments[place]: x}
+    constants = (value for value in captured(op) if _is_constant(value))
+    known |= {value: copied(producer(value), []).result for value in constants}
     for one in inner:
         operands = [known.get(value) for value in one.operands]
         made = None if any(operand is None for operand in operands) else _made(one, operands)
@@ -51,6 +55,16 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
         known[one.result] = made
     found = known.get(end.operands[0])
     return found if isinstance(found, Affine) else None
+
+
+def scaled(x: Affine, by: Any) -> Affine:
+    """Emit the product of an affine number and a scalar."""
+    return _product(x, by)
+
+
+def _is_constant(value: Any) -> bool:
+    op = producer(value)
+    return isinstance(value.type, ir.F32Type) and op is not None and op.name == "arith.constant"
 
 
 def _made(op: Any, operands: Sequence[Any]) -> Any:

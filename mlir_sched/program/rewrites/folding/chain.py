@@ -1,68 +1,82 @@
-"""Linear ops with constant weights, and what follows them: ops that scale and shift every channel of the result.
+"""Linear ops with constant weights, and what scales and shifts the channels in front of them and behind them.
 
-A chain is such an op and what alone reads it, up to the last op that scales or shifts: element-wise ops that compute an
-affine function of each element, with numbers that depend on the channel alone, and moves of elements between them.
+A chain is such an op, what alone reads it, up to the last op that scales or shifts, and what it alone reads, back to
+the first such op: element-wise ops that compute an affine function of each element, with numbers that depend on the
+channel alone, and moves of elements between them. Products with other tensors may follow, and what scales all of their
+elements alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
-from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.folding.linear import INIT, Linear, starts_with_zeros
-from mlir_sched.program.rewrites.folding.moves import is_move
-from mlir_sched.program.rewrites.site_rewrite import OpSite
+from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.program.rewrites.folding.linear import INIT, Linear
+from mlir_sched.program.rewrites.folding.seen import kind, seen
+from mlir_sched.program.rewrites.folding.step import Parts, Step
 
 Path = tuple[int, ...]
 """The way from the last op of a chain to a value: one of its operands, one of those of what makes it, and so on."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """An op of a chain.
+class PlacedStep:
+    """An op of a chain, and the way to it.
 
     Attributes:
-        op: The op.
-        place: Which of its operands the chain goes through.
+        step: The op.
+        way: The way to the op.
     """
 
-    op: Any
-    place: int
+    step: Step
+    way: Path
 
     @property
-    def is_move(self) -> bool:
-        """Whether the op only moves elements."""
-        return is_move(self.op)
+    def numbers(self) -> list[Path]:
+        """The ways to its numbers."""
+        return [(*self.way, place) for place in self.step.numbers]
 
     @property
-    def numbers(self) -> list[int]:
-        """Its operands that scale or shift."""
-        return [] if self.is_move else [place for place in range(len(self.op.operands) - 1) if place != self.place]
+    def factors(self) -> list[Path]:
+        """The ways to the other operands of an op that multiplies."""
+        return [(*self.way, place) for place in self.step.factors]
+
+    @property
+    def start(self) -> list[Path]:
+        """The ways to ops beside it that say what it does (:attr:`Step.start`)."""
+        return [(*self.way, *way) for way in self.step.start]
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A linear op with what scales and shifts its result.
+    """A linear op with what scales and shifts what it reads, and its result.
 
     Attributes:
         linear: The linear op.
-        steps: The ops behind it, in their order; the last one is no move.
+        steps: The ops behind it, in their order; the last one may end a chain.
+        ahead: The ops in front of it, the nearest one first; the last one is neither a move nor padding.
         copies: The ops that repeat or transpose the weights, from the linear op back; what they read is scaled.
-        scales: Whether the results are scaled, and not only shifted.
-        shifts: Whether they are shifted.
+        has_bias: Whether the sums start with a number for each channel, in place of zeros.
+        of_image: What the ops in front do to each element.
+        of_result: What the ops behind do to each sum, together with the bias and with what those in front add.
     """
 
     linear: Linear
     steps: tuple[Step, ...]
+    ahead: tuple[Step, ...]
     copies: tuple[Any, ...]
-    scales: bool
-    shifts: bool
+    has_bias: bool
+    of_image: Parts
+    of_result: Parts
 
     @property
     def root(self) -> Any:
         """The last op."""
-        return self.steps[-1].op
+        return self.steps[-1].op if self.steps else self.linear.op
 
     @property
     def result(self) -> Any:
@@ -70,9 +84,9 @@ class Chain:
         return self.root.results[0]
 
     @property
-    def has_bias(self) -> bool:
-        """Whether the sums start with a number for each channel, in place of zeros."""
-        return not starts_with_zeros(self.linear.op)
+    def all_ops(self) -> list[Any]:
+        """All its ops, without copies of weights."""
+        return [self.linear.op, *(step.op for step in (*self.steps, *self.ahead))]
 
     @property
     def along(self) -> Path:
@@ -80,24 +94,57 @@ class Chain:
         return tuple(step.place for step in reversed(self.steps))
 
     @property
-    def ops(self) -> list[Path]:
-        """The ways to all ops that a matcher compares, the last op first."""
-        steps = [self.along[:number] for number in range(len(self.along))]
-        copies = [(*self.along, self.linear.weights, *[0] * number) for number in range(len(self.copies))]
-        start = [(*self.along, INIT), *([] if self.has_bias else [(*self.along, INIT, 0)])]
-        return [*steps, self.along, *copies, *start]
+    def behind(self) -> list[PlacedStep]:
+        """The ops behind the linear op, in their order."""
+        ways = [self.along[:number] for number in reversed(range(len(self.along)))]
+        return list(map(PlacedStep, self.steps, ways))
 
     @property
-    def numbers(self) -> list[tuple[Step, list[Path]]]:
-        """The steps that scale or shift, in their order, each with the ways to its numbers."""
-        ways = [self.along[:number] for number in reversed(range(len(self.along)))]
-        steps = zip(self.steps, ways, strict=True)
-        return [(step, [(*way, place) for place in step.numbers]) for step, way in steps if not step.is_move]
+    def inner(self) -> list[PlacedStep]:
+        """The ops behind the linear op, up to the last one that scales or shifts in front of what multiplies."""
+        return self.behind[: self._shifted]
+
+    @property
+    def outer(self) -> list[PlacedStep]:
+        """The others: what multiplies by other tensors, and what moves and scales all elements alike."""
+        return self.behind[self._shifted :]
+
+    @property
+    def _shifted(self) -> int:
+        """How many ops stand in front of the place for the addition."""
+        before = takewhile(lambda step: not step.multiplies, self.steps)
+        return max((number for number, step in enumerate(before, 1) if step.is_affine), default=0)
+
+    @property
+    def in_front(self) -> list[PlacedStep]:
+        """The ops in front of the linear op, the nearest one first."""
+        begin, places = (*self.along, self.linear.image), [step.place for step in self.ahead]
+        return [PlacedStep(step, (*begin, *places[:number])) for number, step in enumerate(self.ahead)]
+
+    @cached_property
+    def ops(self) -> list[Path]:
+        """The ways to all ops that a matcher compares, the last op first."""
+        behind = [each.way for each in reversed(self.behind)]
+        copies = [(*self.along, self.linear.weights, *[0] * number) for number in range(len(self.copies))]
+        start = [(*self.along, INIT), *([] if self.has_bias else [(*self.along, INIT, 0)])]
+        beside = [way for each in self.behind for way in each.start]
+        return [*behind, self.along, *copies, *start, *beside, *(each.way for each in self.in_front)]
+
+    @cached_property
+    def with_constants(self) -> Mapping[Path, Any]:
+        """The ops whose bodies use constants from outside, by the ways to them."""
+        return {way: op for way, op in zip(self.ops, self.made_of(self.root), strict=True) if captured(op)}
+
+    @property
+    def read_once(self) -> list[Path]:
+        """The ways to the ops whose result nothing else may read."""
+        behind = [self.along[: number + 1] for number in range(len(self.along))]
+        return [*behind, *(each.way for each in self.in_front)]
 
     @property
     def image(self) -> Path:
-        """The way to the operand of the linear op that is not constant."""
-        return *self.along, 1 - self.linear.weights
+        """The way to what the linear op, or the first op in front of it, reads and is not constant."""
+        return *self.along, self.linear.image, *(step.place for step in self.ahead)
 
     @property
     def weights(self) -> Path:
@@ -105,15 +152,15 @@ class Chain:
         return *self.along, self.linear.weights, *[0] * len(self.copies)
 
     @property
-    def bias(self) -> Path:
-        """The way to the numbers that the sums start with, where there are any."""
-        return *self.along, INIT, 0
+    def bias(self) -> list[Path]:
+        """The way to the numbers that the sums start with, if there are any."""
+        return [(*self.along, INIT, 0)] if self.has_bias else []
 
     @property
     def leaves(self) -> list[Path]:
         """The ways to the values that the replacement is computed from."""
-        numbers = [way for _, ways in self.numbers for way in ways]
-        return [self.image, self.weights, *([self.bias] if self.has_bias else []), *numbers]
+        read = [way for each in (*self.behind, *self.in_front) for way in (*each.numbers, *each.factors)]
+        return [self.image, self.weights, *self.bias, *read]
 
     @property
     def inputs(self) -> list[Any]:
@@ -123,13 +170,18 @@ class Chain:
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for chains that the same matcher finds, and that the same replacement is right for."""
+        return *self.ops, *map(kind, self.made_of(self.root))
+
+    @property
+    def seen(self) -> tuple[Any, ...]:
+        """What a matcher of the chain compares."""
         return self.seen_from(self.root)
 
     def seen_from(self, root: Any) -> tuple[Any, ...]:
         """Return what a matcher of the chain compares of a last op, and of what makes that op's operands."""
-        return *self.ops, *(OpSite(op).kind for op in self.made_of(root))
+        return *self.ops, *map(seen, self.made_of(root))
 
-    def made_of(self, root: Any) -> list[Any]:
+    def made_of(self, root: Any) -> Sequence[Any]:
         """Return the ops that the ways of :attr:`ops` lead to from a last op; none where one of the ways ends early."""
         found = [root, *(_producer_at(root, way) for way in self.ops[1:])]
         return [] if any(op is None for op in found) else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,20 +24,55 @@ class Linear:
     Attributes:
         op: The op; its operands are two factors and what the sums start with.
         weights: Which operand is constant, 0 or 1.
-        channels: The dimension of the weights that goes along with a dimension of the result, for those that have one.
+        loops: The loop that walks each dimension of each operand; None where several do, or none.
     """
 
     op: Any
     weights: int
-    channels: Mapping[int, int]
+    loops: tuple[tuple[int | None, ...], ...]
 
-    def fits(self, sizes: list[int]) -> bool:
-        """Say whether the weights may be multiplied by a factor of the results.
+    @property
+    def image(self) -> int:
+        """Which operand is the factor that is not constant."""
+        return 1 - self.weights
+
+    @property
+    def summed(self) -> frozenset[int]:
+        """The loops that sum."""
+        return frozenset(range(_maps_of(self.op)[0].n_dims)) - {*self.loops[INIT]}
+
+    @property
+    def sums_weights(self) -> bool:
+        """Whether every loop that sums walks along weights."""
+        return self.summed <= {*self.loops[self.weights]}
+
+    def walked(self, place: int, sizes: Sequence[int]) -> set[int | None]:
+        """Return the loops that walk a factor of an operand along its dimensions of more than one element.
 
         Args:
-            sizes: Elements of the factor along every dimension of the result.
+            place: Which operand.
+            sizes: Elements of the factor along every dimension of the operand.
         """
-        return all(size == 1 or dim in self.channels for dim, size in enumerate(sizes))
+        return {loop for loop, size in zip(self.loops[place], sizes, strict=True) if size > 1}
+
+    def fits(self, place: int, sizes: Sequence[int]) -> bool:
+        """Say whether weights may be multiplied by a factor of an operand in its place; arguments as above."""
+        return self.walked(place, sizes) <= {*self.loops[self.weights]}
+
+    def copies(self, needed: Collection[int | None]) -> tuple[Any, ...]:
+        """Return the ops that repeat or transpose the weights, from the linear op back, behind all of these loops."""
+        found, op = list[Any](), producer(self.op.operands[self.weights])
+        while (dims := source_loops(op)) is not None and {*needed} <= {*_at(self.weight_loops(found), dims)}:
+            found.append(op)
+            op = producer(op.operands[0])
+        return tuple(found)
+
+    def weight_loops(self, copies: Sequence[Any]) -> tuple[int | None, ...]:
+        """Return the loop that walks each dimension of the weights in front of copies."""
+        loops = self.loops[self.weights]
+        for copy in copies:
+            loops = _at(loops, source_loops(copy) or ())
+        return loops
 
 
 def linear(op: Any, globals_: frozenset[str]) -> Linear | None:
@@ -47,17 +82,15 @@ def linear(op: Any, globals_: frozenset[str]) -> Linear | None:
         op: The op.
         globals_: Symbols of the globals that are never written.
     """
-    if not _multiplies_and_adds(op) or not all(map(is_static_f32, op.operands)):
+    if not multiplies_and_adds(op):
         return None
     constant = [place for place in range(INIT) if is_constant(_source(op.operands[place]), globals_)]
-    maps = [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(op) or ()]
+    maps = _maps_of(op)
     if len(constant) != 1 or len(maps) != INIT + 1:
         return None
-    weights, result = loops_of(maps[constant[0]]), loops_of(maps[INIT])
-    if weights is None or result is None:
+    if loops_of(maps[constant[0]]) is None or loops_of(maps[INIT]) is None:
         return None
-    channels = {dim: weights.index(loop) for dim, loop in enumerate(result) if loop in weights}
-    return Linear(op, constant[0], channels)
+    return Linear(op, constant[0], tuple(map(_loop_of_each, maps)))
 
 
 def loops_of(map_: ir.AffineMap) -> list[int] | None:
@@ -65,6 +98,22 @@ def loops_of(map_: ir.AffineMap) -> list[int] | None:
     if not all(isinstance(expr, ir.AffineDimExpr) for expr in map_.results):
         return None
     return [ir.AffineDimExpr(expr).position for expr in map_.results]
+
+
+def _loop_of_each(map_: ir.AffineMap) -> tuple[int | None, ...]:
+    """Return the loop that alone walks each dimension of an operand; None for the others."""
+    return tuple(
+        ir.AffineDimExpr(expr).position if isinstance(expr, ir.AffineDimExpr) else None for expr in map_.results
+    )
+
+
+def _maps_of(op: Any) -> list[ir.AffineMap]:
+    """Return the indexing maps of a structured op."""
+    return [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(op) or ()]
+
+
+def _at(loops: Sequence[int | None], dims: Sequence[int]) -> tuple[int | None, ...]:
+    return tuple(loops[dim] for dim in dims)
 
 
 def source_loops(op: Any) -> list[int] | None:
@@ -97,9 +146,11 @@ def _source(value: Any) -> Any:
     return value if op is None or source_loops(op) is None else _source(op.operands[0])
 
 
-def _multiplies_and_adds(op: Any) -> bool:
-    """Say whether an op on tensors adds products of elements of its two factors."""
+def multiplies_and_adds(op: Any) -> bool:
+    """Say whether an op on static tensors of f32 adds products of elements of its two factors."""
     if not op.name.startswith("linalg.") or len(op.operands) != INIT + 1 or len(op.results) != 1:
+        return False
+    if not all(map(is_static_f32, op.operands)):
         return False
     left, right, total = op.regions[0].blocks[0].arguments
     inner = [one.operation for one in op.regions[0].blocks[0]]

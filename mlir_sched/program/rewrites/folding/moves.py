@@ -1,4 +1,4 @@
-"""Ops that only move the elements of a tensor, and what they do to a factor of the tensor.
+"""Ops that only move the elements of a tensor, or surround them by zeros, and what they do to a factor of the tensor.
 
 A factor has as many dimensions as the tensor: along each of them as many elements, or one for all.
 """
@@ -14,6 +14,7 @@ from iree.compiler.dialects import tensor
 
 from mlir_sched.program.rewrites.folding.linear import source_loops
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, copied, expand, transposed
+from mlir_sched.program.rewrites.padding.tensor_pad import padded_alike, pads_with_zeros, sides_of
 
 
 def is_move(op: Any) -> bool:
@@ -32,6 +33,9 @@ def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[in
         sizes: Sizes of the factor of the op's input, or of its result.
         back: Whether the factor is one of the result.
     """
+    if pads_with_zeros(op):
+        padded = map(sum, zip(*sides_of(op), strict=True))
+        return None if any(size > 1 and width for size, width in zip(sizes, padded, strict=True)) else [*sizes]
     if op.name not in (COLLAPSE, EXPAND):
         order = source_loops(op) or []
         return [sizes[dim] for dim in order] if back else [sizes[order.index(dim)] for dim in range(len(order))]
@@ -49,6 +53,8 @@ def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[in
 
 def moved(op: Any, factor: Any, *, back: bool = False) -> Any:
     """Return a factor behind a move, or in front of it, where it is one there; arguments as of :func:`moved_sizes`."""
+    if pads_with_zeros(op):
+        return factor
     if op.name not in (COLLAPSE, EXPAND):
         order = source_loops(op) or []
         return transposed(factor, order if back else [order.index(dim) for dim in range(len(order))])
@@ -58,7 +64,9 @@ def moved(op: Any, factor: Any, *, back: bool = False) -> Any:
 
 
 def repeated(op: Any, value: Any) -> Any:
-    """Return a move, or another copy, of another value."""
+    """Return a move, padding, or another copy, of another value."""
+    if pads_with_zeros(op):
+        return padded_alike(value, op)
     if op.name in (COLLAPSE, EXPAND):
         return copied(op, [value]).result
     kind = op.results[0].type
