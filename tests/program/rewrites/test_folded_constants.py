@@ -14,7 +14,7 @@ import pytest
 from iree.compiler import ir
 from iree_cases import FLAGS
 from rewriting import abi, compiled_to, library_for, run, write
-from scaled_channels import CONVOLUTION, LINEAR_OPS, Scaled, as_argument, as_parameters, joined, read_again
+from scaled_channels import CONVOLUTION, LINEAR_OPS, Scaled, as_argument, as_parameters, joined, read_again, stepped
 from scaled_scores import KEYS, SHARE, attention, inputs, products
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
@@ -144,17 +144,18 @@ def test_a_scale_of_attention_goes_into_the_weights_of_the_queries(tmp_path: Pat
     assert scale not in compiled_to(model, flags, "flow")
 
 
-def test_only_one_linear_op_takes_a_scale_of_scores() -> None:
+def test_one_linear_op_takes_a_scale_of_scores_and_the_other_one_its_own() -> None:
+    scaled = stepped("%keys", "mulf %x, %s", "%made", (2, 4, 7), 0, "%own", np.array([4.0]))
     made = f"""
   %by = arith.constant dense<2.0> : tensor<2x5x7xf32>
   %place = tensor.empty() : {KEYS}
   %nothing = linalg.fill ins(%zero : f32) outs(%place : {KEYS}) -> {KEYS}
-  %keys = linalg.batch_matmul ins(%tokens, %by : tensor<2x4x5xf32>, tensor<2x5x7xf32>)
-      outs(%nothing : {KEYS}) -> {KEYS}
+  %made = linalg.batch_matmul ins(%tokens, %by : tensor<2x4x5xf32>, tensor<2x5x7xf32>)
+      outs(%nothing : {KEYS}) -> {KEYS}{scaled}
   %room ="""
     text = products().replace(f"%keys: {KEYS}", "%tokens: tensor<2x4x5xf32>").replace("\n  %room =", made)
     with found(text) as known:
-        assert [chain.along for chain in known] == [(0, 0, 0, 0, 0)]
+        assert [chain.along for chain in known] == [(0, 0, 0, 0, 0), (0,)]
 
 
 def test_a_kind_with_any_numbers_that_vary_is_left_alone() -> None:

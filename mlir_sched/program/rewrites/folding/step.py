@@ -56,7 +56,8 @@ class Step:
         """Whether the op is an attention over queries of the chain, whose scores are scaled by a constant."""
         if self.op.name != ATTENTION or self.place != QUERIES or captured(self.op):
             return False
-        return scalar_constant(self.op.operands[SCALE]) not in (None, 1.0)
+        scale = self.op.operands[SCALE]
+        return isinstance(scale.type, ir.F32Type) and scalar_constant(scale) not in (None, 1.0)
 
     @property
     def multiplies(self) -> bool:
