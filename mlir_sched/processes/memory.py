@@ -28,10 +28,14 @@ def resident_bytes(process: int) -> int:
 
     Read from ``/proc`` (about 50 us), because psutil looks at all processes of the machine to find the children.
     """
-    own = 0
+    return own_bytes(process) + sum(map(resident_bytes, _children(process)))
+
+
+def own_bytes(process: int) -> int:
+    """Return the bytes of resident memory of a process without its descendants; 0 when the process is gone."""
     with suppress(OSError, ValueError, IndexError):
-        own = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES
-    return own + sum(map(resident_bytes, _children(process)))
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES
+    return 0
 
 
 def peak_bytes() -> int:

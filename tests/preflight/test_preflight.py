@@ -19,7 +19,7 @@ from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.preflight import room as room_module
 from mlir_sched.preflight.room import RECORD_BYTES, needs_of, require_room, require_scratch
-from mlir_sched.processes.temporary import remove_session_folder
+from mlir_sched.processes import temporary
 from mlir_sched.program import building
 from mlir_sched.tuning.options import TuneOptions
 
@@ -35,15 +35,17 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have temporary files lie in a folder, as a process does that starts with ``TMPDIR``."""
-    remove_session_folder()
+    temporary.remove_session_folder()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
 
 
 @pytest.fixture(autouse=True)
-def no_folder_left() -> Iterator[None]:
+def no_folder_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep the folder of this process, in which processes that other tests share have files, away from a test."""
+    monkeypatch.setattr(temporary, "_own", [])
     yield
-    remove_session_folder()
+    temporary.remove_session_folder()
 
 
 def refusal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from mlir_sched.outcome import LoadCost
 from mlir_sched.processes.mapped_files import release_pages
-from mlir_sched.processes.memory import begin_peak, peak_bytes, resident_bytes
+from mlir_sched.processes.memory import begin_peak, own_bytes, peak_bytes
 from mlir_sched.runner.checks.check import Check
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import Program, StateFunction
@@ -35,7 +35,7 @@ def load_cost(device: Device, program: Program, calls: Sequence[tuple[Program, C
         for function, inputs in prepared:
             loaded.call_other(function, inputs)
 
-    before = resident_bytes(os.getpid())
+    before = own_bytes(os.getpid())
     begin_peak()
     start = time.perf_counter()
     loaded = device.load(program)
@@ -44,7 +44,7 @@ def load_cost(device: Device, program: Program, calls: Sequence[tuple[Program, C
     peak = peak_bytes()
     release_pages([file.path for file in program.parameters])
     once_s = first_s - _seconds(call, loaded)
-    return LoadCost(loaded_s + max(0.0, once_s), peak - before, resident_bytes(os.getpid()) - before)
+    return LoadCost(loaded_s + max(0.0, once_s), peak - before, own_bytes(os.getpid()) - before)
 
 
 def _function(program: Program) -> StateFunction:

@@ -399,10 +399,17 @@ ONE_EVEN = Index(
     lambda a, _: np.where(a == -2, 0, -1),
 )
 """A remainder that is a position for one number alone."""
+ONE_BIT_APART = Index(
+    ("%v1 = arith.constant 32 : i16", "%v2 = arith.addi %a, %v1 : i16", "%v3 = arith.ori %v2, %b : i16"),
+    "%v3",
+    lambda a, b: (a + 32) | b,
+)
+"""A disjunction whose largest value is smaller than all ones of its width."""
 
 
 @example(index=PRODUCT, seed=0)
 @example(index=ONE_EVEN, seed=0)
+@example(index=ONE_BIT_APART, seed=0)
 @given(index=indices(), seed=st.integers(0, 1000))
 @settings(max_examples=150, deadline=None)
 def test_a_random_index_never_leaves_the_table_and_its_ranges_are_not_needlessly_narrow(

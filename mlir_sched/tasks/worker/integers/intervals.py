@@ -9,6 +9,8 @@ inclusion-isotone: narrower operands never give a wider result.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from mlir_sched.tasks.worker.integers import bitwise
+
 Interval: TypeAlias = tuple[int, int]
 """Smallest and largest integer, both included."""
 
@@ -207,32 +209,8 @@ def _shift(function: Callable[[int, int], int], *, unsigned: bool = False) -> Op
     return rule
 
 
-def _and(operands: Sequence[Interval], _: int, __: int) -> Interval:
-    first, second = operands
-    if first[0] == first[1] and second[0] == second[1]:
-        return _around([first[0] & second[0]])
-    positive = [high for low, high in operands if low >= 0]
-    if positive:
-        return 0, min(positive)
-    return -(1 << max((-low - 1).bit_length() for low, _ in operands)), max(first[1], second[1])
-
-
-def _or(operands: Sequence[Interval], bits: int, _: int) -> Interval:
-    first, second = operands
-    if first[0] == first[1] and second[0] == second[1]:
-        return _around([first[0] | second[0]])
-    if first[0] < 0 or second[0] < 0:
-        return type_range(bits)
-    return max(first[0], second[0]), (1 << max(first[1], second[1]).bit_length()) - 1
-
-
-def _xor(operands: Sequence[Interval], bits: int, _: int) -> Interval:
-    first, second = operands
-    if first[0] == first[1] and second[0] == second[1]:
-        return _around([first[0] ^ second[0]])
-    if first[0] < 0 or second[0] < 0:
-        return type_range(bits)
-    return 0, (1 << max(first[1], second[1]).bit_length()) - 1
+def _bitwise(ends: bitwise.Ends) -> Operation:
+    return lambda operands, bits, _: bitwise.signed(ends, operands[0], operands[1], bits)
 
 
 def _chosen(choose: Callable[[int, int], int], *, unsigned: bool = False) -> Operation:
@@ -274,9 +252,9 @@ RULES: Mapping[str, Operation] = {
     "arith.shli": _shift(lambda a, b: a << b),
     "arith.shrsi": _shift(lambda a, b: a >> b),
     "arith.shrui": _shift(lambda a, b: a >> b, unsigned=True),
-    "arith.andi": _and,
-    "arith.ori": _or,
-    "arith.xori": _xor,
+    "arith.andi": _bitwise(bitwise.and_ends),
+    "arith.ori": _bitwise(bitwise.or_ends),
+    "arith.xori": _bitwise(bitwise.xor_ends),
     "arith.maxsi": _chosen(max),
     "arith.minsi": _chosen(min),
     "arith.maxui": _chosen(max, unsigned=True),
