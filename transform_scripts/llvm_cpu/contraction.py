@@ -271,8 +271,7 @@ def _draw_vectors(
 def _stay_whole(mm: Contraction) -> bool:
     """Say whether the rows have no tiles but register tiles, all of about a size, as further rows have the others.
 
-    With 14 rows, of which one register tile holds all, others are drawn rarely: 8 and 6 rows take 1.3 times as long
-    (14x14x116x116 on a Xeon).
+    Where one register tile holds all rows, smaller tiles, which are slower, would be drawn often.
     """
     return mm.rows is not None and bool(mm.further_rows) and mm.rows.extent <= MAX_ROWS
 

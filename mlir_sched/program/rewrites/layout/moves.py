@@ -102,7 +102,7 @@ class Slices(Rule):
 class Joins(Rule):
     """``tensor.concat``.
 
-    Where other ops join the first of its operands, as each layer of a DenseNet joins what all layers before it made,
+    Where other ops join the first of its operands, too, as where every layer reads what all layers before it made,
     these are joined first: the same join of several ops is made once.
     """
 
