@@ -6,14 +6,25 @@ What leads from the last op to another one is a path: one of its operands, one o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
+from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.replacement import match_dag, operand_of, producer_of, require_number
-from mlir_sched.program.rewrites.site_rewrite import OpSite, SiteRewrite
+from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.library.matcher import append_comparison_with_constants
+from mlir_sched.program.rewrites.replacement import (
+    append_trial,
+    match_dag,
+    operand_of,
+    passing,
+    producer_of,
+    require_number,
+)
+from mlir_sched.program.rewrites.seen import kind, seen
+from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 
 Path = tuple[int, ...]
 """The way from the last op to a value; the empty one leads to the last op itself."""
@@ -55,11 +66,26 @@ class DagSite(ABC):
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for sites that the same matcher finds, and that the same replacement is right for."""
-        return self.seen_from(self.root)
+        return *self.ops, *map(kind, self.made_of(self.root))
+
+    @property
+    def read_once(self) -> list[Path]:
+        """The ways to the ops whose result nothing else may read; by default those on the way to the first one."""
+        return [self.along[: number + 1] for number in range(len(self.along))]
+
+    @property
+    def gone(self) -> list[Any]:
+        """The ops that nothing reads once the site is replaced."""
+        return [self.root, *(_producer_at(self.root, way) for way in self.read_once)]
+
+    @cached_property
+    def with_constants(self) -> Mapping[Path, Any]:
+        """The ops whose bodies use constants from outside, by the ways to them."""
+        return {way: op for way, op in zip(self.ops, self.made_of(self.root), strict=True) if captured(op)}
 
     def seen_from(self, root: Any) -> tuple[Any, ...]:
         """Return what a matcher of the site compares of a last op, and of what makes that op's operands."""
-        return *self.ops, *(OpSite(op).kind for op in self.made_of(root))
+        return *self.ops, *map(seen, self.made_of(root))
 
     def made_of(self, root: Any) -> list[Any]:
         """Return the ops that the ways of :attr:`ops` lead to from a last op; none where one of the ways ends early."""
@@ -73,25 +99,47 @@ D = TypeVar("D", bound=DagSite)
 class DagRewrite(SiteRewrite[D]):
     """Replaces the results of last ops, whose other ops are gone then."""
 
+    def append_kind(self, library: ir.Module, symbol: str, site: D) -> None:
+        """Append the replacement of a kind, its matcher, and a trial of what no matcher may contain."""
+        super().append_kind(library, symbol, site)
+        if site.with_constants:
+            append_trial(library, _trial(f"match_{symbol}"), lambda root: _compare_constants(root, site))
+
     def find(self, module: Any, site: D, matcher: str) -> Any:
         """Emit a handle on the last ops of all sites of a kind, once what was replaced is gone."""
         transform.ApplyDeadCodeEliminationOp(module)
-        return super().find(module, site, matcher)
+        found = super().find(module, site, matcher)
+        return passing(found, _trial(matcher)) if site.with_constants else found
 
     def match(self, root: Any, site: D) -> None:
-        """Emit the comparison of all ops of a site."""
+        """Emit the comparison of all ops of a site, but of bodies that use constants from outside."""
         transform.MatchOperationNameOp(root, [site.root.name])
         handles = Handles(root)
         for way, op in zip(site.ops, site.made_of(site.root), strict=True):
-            match_dag(op, list(op.operands), handles.producer(way))
+            if way in site.with_constants:
+                transform.MatchOperationNameOp(handles.producer(way), [op.name])
+            else:
+                match_dag(op, list(op.operands), handles.producer(way))
 
     def inputs(self, op: Any, site: D) -> list[Any]:
         """Emit handles on the leaves; fail where something else reads what the chain goes through."""
         handles = Handles(op)
-        for number in range(len(site.along)):
-            made = handles.producer(site.along[: number + 1])
-            require_number(transform.get_consumers_of_result(transform.AnyOpType.get(), made, 0), 1)
+        for way in site.read_once:
+            require_number(transform.get_consumers_of_result(transform.AnyOpType.get(), handles.producer(way), 0), 1)
         return list(map(handles.value, site.leaves))
+
+
+def _trial(matcher: str) -> str:
+    """Return the symbol of the trial that goes with a matcher."""
+    return f"{matcher}_with_constants"
+
+
+def _compare_constants(root: Any, site: DagSite) -> Any:
+    """Emit the comparison of the bodies that use constants from outside, and return the handle on the last op."""
+    handles = Handles(root)
+    for way, op in site.with_constants.items():
+        append_comparison_with_constants(handles.producer(way), op)
+    return root
 
 
 class Handles:
@@ -123,21 +171,16 @@ def found_again(found: Sequence[D], ops: Sequence[Any]) -> Iterator[D]:
     names = {site.root.name for site in found}
     for op in ops:
         if op.name in names and len(op.results) == 1:
-            roots.setdefault(OpSite(op).kind, []).append(op)
+            roots.setdefault(seen(op), []).append(op)
     kinds: dict[Any, list[D]] = {}
     for site in found:
         kinds.setdefault(site.kind, []).append(site)
-    for kind, alike in kinds.items():
-        matched = {op for op in roots[OpSite(alike[0].root).kind] if op not in gone and alike[0].seen_from(op) == kind}
-        if matched == {site.root for site in alike}:
-            gone |= {op for site in alike for op in _chain_of(site)}
-            yield from alike
-
-
-def _chain_of(site: DagSite) -> list[Any]:
-    """Return the ops that nothing reads once a site is replaced."""
-    behind = (_producer_at(site.root, site.along[:number]) for number in range(1, len(site.along) + 1))
-    return [site.root, *behind]
+    for first, *others in kinds.values():
+        wanted = first.seen_from(first.root)
+        matched = {op for op in roots[seen(first.root)] if op not in gone and first.seen_from(op) == wanted}
+        if matched == {site.root for site in (first, *others)}:
+            gone |= {op for site in (first, *others) for op in site.gone}
+            yield from (first, *others)
 
 
 def _producer_at(root: Any, way: Path) -> Any:

@@ -23,10 +23,11 @@ from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.plan import Flags, KeptSite, Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
+from mlir_sched.program.rewrites.dag_site import Handles
 from mlir_sched.program.rewrites.folding import ahead
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import chains
-from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants, Handles
+from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.variant import Variant

@@ -8,19 +8,14 @@ elements alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
-from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.program.rewrites.dag_site import DagSite, Path
 from mlir_sched.program.rewrites.folding.linear import INIT, Linear
-from mlir_sched.program.rewrites.folding.seen import kind, seen
 from mlir_sched.program.rewrites.folding.step import Parts, Step
-
-Path = tuple[int, ...]
-"""The way from the last op of a chain to a value: one of its operands, one of those of what makes it, and so on."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class PlacedStep:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(DagSite):
     """A linear op with what scales and shifts what it reads, and its result.
 
     Attributes:
@@ -77,16 +72,6 @@ class Chain:
     def root(self) -> Any:
         """The last op."""
         return self.steps[-1].op if self.steps else self.linear.op
-
-    @property
-    def result(self) -> Any:
-        """Its result."""
-        return self.root.results[0]
-
-    @property
-    def all_ops(self) -> list[Any]:
-        """All its ops, without copies of weights."""
-        return [self.linear.op, *(step.op for step in (*self.steps, *self.ahead))]
 
     @property
     def along(self) -> Path:
@@ -130,16 +115,10 @@ class Chain:
         beside = [way for each in self.behind for way in each.start]
         return [*behind, self.along, *copies, *start, *beside, *(each.way for each in self.in_front)]
 
-    @cached_property
-    def with_constants(self) -> Mapping[Path, Any]:
-        """The ops whose bodies use constants from outside, by the ways to them."""
-        return {way: op for way, op in zip(self.ops, self.made_of(self.root), strict=True) if captured(op)}
-
     @property
     def read_once(self) -> list[Path]:
         """The ways to the ops whose result nothing else may read."""
-        behind = [self.along[: number + 1] for number in range(len(self.along))]
-        return [*behind, *(each.way for each in self.in_front)]
+        return [*super().read_once, *(each.way for each in self.in_front)]
 
     @property
     def image(self) -> Path:
@@ -161,39 +140,3 @@ class Chain:
         """The ways to the values that the replacement is computed from."""
         read = [way for each in (*self.behind, *self.in_front) for way in (*each.numbers, *each.factors)]
         return [self.image, self.weights, *self.bias, *read]
-
-    @property
-    def inputs(self) -> list[Any]:
-        """Those values."""
-        return [_value_at(self.root, way) for way in self.leaves]
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """A key, equal for chains that the same matcher finds, and that the same replacement is right for."""
-        return *self.ops, *map(kind, self.made_of(self.root))
-
-    @property
-    def seen(self) -> tuple[Any, ...]:
-        """What a matcher of the chain compares."""
-        return self.seen_from(self.root)
-
-    def seen_from(self, root: Any) -> tuple[Any, ...]:
-        """Return what a matcher of the chain compares of a last op, and of what makes that op's operands."""
-        return *self.ops, *map(seen, self.made_of(root))
-
-    def made_of(self, root: Any) -> Sequence[Any]:
-        """Return the ops that the ways of :attr:`ops` lead to from a last op; none where one of the ways ends early."""
-        found = [root, *(_producer_at(root, way) for way in self.ops[1:])]
-        return [] if any(op is None for op in found) else found
-
-
-def _producer_at(root: Any, way: Path) -> Any:
-    """Return the op that a way leads to; None where there is none."""
-    value = _value_at(root, way)
-    return None if value is None else producer(value)
-
-
-def _value_at(root: Any, way: Path) -> Any:
-    """Return the value that a way leads to; None where there is none."""
-    op = root if len(way) == 1 else _producer_at(root, way[:-1])
-    return op.operands[way[-1]] if op is not None and way[-1] < len(op.operands) else None

@@ -1,4 +1,4 @@
-"""Element-wise ops, and their operands as factors of the result."""
+"""Operands of element-wise ops as factors of the result."""
 
 from __future__ import annotations
 
@@ -6,15 +6,6 @@ from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
-
-from mlir_sched.program.rewrites.linalg_ops import maps_of
-
-
-def is_elementwise(op: Any) -> bool:
-    """Say whether an op computes every element of its only result from elements of its operands."""
-    if op.name != "linalg.generic" or len(op.results) != 1 or "reduction" in str(op.attributes["iterator_types"]):
-        return False
-    return bool(maps_of(op)[-1] == ir.AffineMap.get_identity(op.results[0].type.rank))
 
 
 def factor_sizes(op: Any, place: int) -> list[int] | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
+from mlir_sched.program.rewrites.dag_site import found_again
 from mlir_sched.program.rewrites.folding.ahead import Ahead, ahead
 from mlir_sched.program.rewrites.folding.behind import Behind, behind
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.facts import Facts
 from mlir_sched.program.rewrites.folding.linear import Linear, linear
-from mlir_sched.program.rewrites.folding.seen import seen
 from mlir_sched.program.rewrites.folding.step import Parts, parts
 
 
@@ -32,8 +31,8 @@ def chains(program: ir.Module) -> list[Chain]:
             begins.append((begin, after))
             taken |= {step.op for step in after.steps} if after.is_gain else set()
     found = [_chain(begin, after, ahead(begin, facts, taken), facts) for begin, after in begins]
-    known = sorted(filter(None, found), key=lambda chain: -len(chain.all_ops))
-    return list(_found_again(known, ops))
+    known = sorted(filter(None, found), key=lambda chain: -len(chain.gone))
+    return list(found_again(known, ops))
 
 
 def _chain(begin: Linear, after: Behind, before: Ahead, facts: Facts) -> Chain | None:
@@ -60,21 +59,3 @@ def _is_gain(begin: Linear, after: Behind, before: Ahead) -> bool:
     has_addition = after.has_bias or after.parts.shifts
     added = prod(begin.op.results[0].type.shape) if before.parts.shifts and not has_addition else 0
     return before.operations > added
-
-
-def _found_again(found: Sequence[Chain], ops: Sequence[Any]) -> Iterator[Chain]:
-    """Yield the chains but those of kinds whose matcher would find something else, too."""
-    gone, roots = set[Any](), dict[Any, list[Any]]()
-    names = {chain.root.name for chain in found}
-    for op in ops:
-        if op.name in names and len(op.results) == 1:
-            roots.setdefault(seen(op), []).append(op)
-    kinds: dict[Any, list[Chain]] = {}
-    for chain in found:
-        kinds.setdefault(chain.kind, []).append(chain)
-    for alike in kinds.values():
-        first = alike[0].seen
-        matched = {op for op in roots[seen(alike[0].root)] if op not in gone and alike[0].seen_from(op) == first}
-        if matched == {chain.root for chain in alike}:
-            gone |= {op for chain in alike for op in chain.all_ops}
-            yield from alike

@@ -10,8 +10,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.folding.affine import Affine
-from mlir_sched.program.rewrites.folding.chain import Chain, Path, PlacedStep
+from mlir_sched.program.rewrites.folding.chain import Chain, PlacedStep
 from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
 from mlir_sched.program.rewrites.folding.linear import INIT
 from mlir_sched.program.rewrites.folding.moves import moved, repeated

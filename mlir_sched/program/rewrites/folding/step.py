@@ -13,11 +13,11 @@ from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.attention.decomposed import ATTENTION
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.folding.affine import Affine, applied, scaled
-from mlir_sched.program.rewrites.folding.elementwise import factor_sizes, is_elementwise
+from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
 from mlir_sched.program.rewrites.folding.facts import Facts
 from mlir_sched.program.rewrites.folding.linear import INIT, multiplies_and_adds
 from mlir_sched.program.rewrites.folding.moves import is_move
-from mlir_sched.program.rewrites.linalg_ops import copied, number
+from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, number
 from mlir_sched.program.rewrites.padding.tensor_pad import pads_with_zeros
 
 QUERIES, SCALE = 0, 3
