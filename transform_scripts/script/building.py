@@ -29,6 +29,9 @@ from mlir_sched.transform_scripts.script.form import (
     to_attribute,
 )
 
+CASTS = "transform.type_conversion.tensor.cast_shape_dynamic_dims"
+"""What lets a call cast tensors to types with sizes that are not known, and back."""
+
 
 def build_script(sketch: str, emit: Callable[[ScriptEmitter], None], applied: str = SEQUENCE) -> str:
     """Return the text of a module with one sequence.
@@ -88,9 +91,15 @@ def append_dag(handle: ir.Value, leaves: Sequence[ir.Type]) -> ir.Block:
     return dag.regions[0].blocks.append(*leaves)
 
 
-def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, function: ir.Value) -> None:
-    """Append the replacement of an op's results by a function's results; the call is inlined behind the op."""
-    ir.Operation.create(
+def append_inlined_call(
+    target: ir.Value, inputs: ir.Value, outputs: ir.Value, function: ir.Value, *, any_size: bool = False
+) -> None:
+    """Append the replacement of an op's results by a function's results; the call is inlined behind the op.
+
+    Args:
+        any_size: Whether tensors may have other sizes than those of the function, where these are not known.
+    """
+    call = ir.Operation.create(
         "transform.util.cast_and_call",
         operands=[target, inputs, outputs, function],
         attributes={
@@ -100,6 +109,9 @@ def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, f
         },
         regions=1,
     )
+    if any_size:
+        with ir.InsertionPoint(call.regions[0].blocks.append()):
+            ir.Operation.create(CASTS, attributes={"ignore_dynamic_info": ir.UnitAttr.get()})
 
 
 def propagate() -> Any:

@@ -121,6 +121,19 @@ def index(value: int) -> Any:
     return arith.constant(ir.IndexType.get(), value)
 
 
+def sizes_of(value: Any) -> list[Any]:
+    """Return the sizes of a tensor: numbers, or values of the program where they are not known."""
+    kind = value.type
+    dims = range(kind.rank)
+    return [tensor.dim(value, index(dim)) if kind.is_dynamic_dim(dim) else kind.shape[dim] for dim in dims]
+
+
+def of_any_size(kind: Any) -> Any:
+    """Return the type of tensors with the dims of one element that another type of tensors has; all others vary."""
+    sizes = [1 if size == 1 else ir.ShapedType.get_dynamic_size() for size in kind.shape]
+    return ir.RankedTensorType.get(sizes, kind.element_type)
+
+
 def slice_of(source: Any, offsets: Sequence[Any], sizes: Sequence[int]) -> Any:
     """Return a rectangular part of a tensor; its offsets are numbers, or values of the program."""
     if list(sizes) == list(source.type.shape):
@@ -136,7 +149,8 @@ def transposed(source: Any, order: Sequence[int]) -> Any:
     """Return a tensor with its dims in another order; itself where the order is the same."""
     if list(order) == sorted(order):
         return source
-    empty = tensor.empty([source.type.shape[dim] for dim in order], source.type.element_type)
+    sizes = sizes_of(source)
+    empty = tensor.empty([sizes[dim] for dim in order], source.type.element_type)
     return linalg.transpose(source, outs=[empty], permutation=list(order)).operation.result
 
 
@@ -157,7 +171,7 @@ def with_part(value: Any, part: Any, dims: Sequence[int], combine: Callable[[Any
     """
     kind = value.type
     every = ir.AffineMap.get_identity(kind.rank)
-    empty, maps = tensor.empty(kind.shape, kind.element_type), [every, dims_map(kind.rank, dims), every]
+    empty, maps = tensor.empty(sizes_of(value), kind.element_type), [every, dims_map(kind.rank, dims), every]
     return generic([value, part], empty, maps, ["parallel"] * kind.rank, lambda x, y, _: combine(x, y))
 
 

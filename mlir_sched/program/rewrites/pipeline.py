@@ -104,7 +104,8 @@ def sites(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> list[St
         for stages in _made(rewrites, program)
         for rewrite, seen in stages
         if isinstance(rewrite, SiteRewrite) and rewrite not in REPAIRS
-        for number, (label, alike) in enumerate(rewrite.kinds(seen.module).items())
+        for kinds in [rewrite.kinds(seen.module)]
+        for number, (label, alike) in zip(rewrite.numbers([*kinds.values()]), kinds.items(), strict=True)
     ]
 
 

@@ -9,6 +9,7 @@ from iree.compiler.dialects import transform
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.program.rewrites.linalg_ops import copied
 from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate, suppress
+from mlir_sched.transform_scripts.script.form import LOOKUP
 
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
@@ -112,6 +113,11 @@ def included(symbol: str, handle: Any) -> Any:
     return transform.IncludeOp([transform.AnyOpType.get()], symbol, propagate(), [handle]).results[0]
 
 
+def split(handle: Any, number: int) -> Sequence[Any]:
+    """Emit a handle on every op of a handle on so many ops."""
+    return list(transform.SplitHandleOp([transform.AnyOpType.get()] * number, handle).results)
+
+
 def merged(handles: Sequence[Any]) -> Any:
     """Emit a handle on the ops of several handles."""
     found = [transform.AnyOpType.get()]
@@ -152,21 +158,36 @@ def producer_of(handle: Any, operand: int) -> Any:
     return transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, operand).result
 
 
-def operand_of(handle: Any, operand: int) -> Any:
-    """Emit a handle on an operand's value."""
-    return _value("transform.get_operand", handle, operand)
+def operand_of(handle: Any, *operands: int) -> Any:
+    """Emit a handle on the values of some operands."""
+    return _values("transform.get_operand", handle, operands)
 
 
-def replace(handle: Any, function: str, inputs: Sequence[Any], number: int = 0) -> None:
+def operands_of(handle: Any) -> Any:
+    """Emit a handle on the values of all operands."""
+    return _values("transform.get_operand", handle, ())
+
+
+def result_of(handle: Any, number: int = 0) -> Any:
+    """Emit a handle on a result's value."""
+    return _values("transform.get_result", handle, (number,))
+
+
+def function_of(symbol: str) -> Any:
+    """Emit a handle on a function of the library."""
+    attributes = {"symbol": ir.FlatSymbolRefAttr.get(symbol)}
+    return ir.Operation.create(LOOKUP, results=[transform.AnyOpType.get()], attributes=attributes).result
+
+
+def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
     """Emit the replacement of an op's result by the result of a library function of ``inputs``, inlined.
 
     Args:
         handle: A handle on the op.
         function: Symbol of the function.
         inputs: Handles on its arguments.
-        number: Which result of the op is replaced.
     """
-    any_op, any_value = transform.AnyOpType.get(), transform.AnyValueType.get()
+    any_op = transform.AnyOpType.get()
     symbols = ir.Operation.create("transform.util.get_nearest_symbol_table", operands=[handle], results=[any_op])
     imported = ir.Operation.create(
         "transform.util.import_symbol",
@@ -174,16 +195,31 @@ def replace(handle: Any, function: str, inputs: Sequence[Any], number: int = 0) 
         results=[any_op],
         attributes={"symbol": ir.FlatSymbolRefAttr.get(function), "if_undefined": ir.UnitAttr.get()},
     )
+    replace_by(handle, imported.result, inputs)
+
+
+def replace_by(handle: Any, function: Any, inputs: Sequence[Any], number: int = 0, *, any_size: bool = False) -> None:
+    """Emit the replacement of an op's result by the result of a function, inlined.
+
+    Args:
+        handle: A handle on the op.
+        function: A handle on the function.
+        inputs: Handles on its arguments.
+        number: Which result of the op is replaced.
+        any_size: Whether tensors may have other sizes than those of the function, where these are not known.
+    """
+    any_value = transform.AnyValueType.get()
     together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
-    result = _value("transform.get_result", handle, number)
-    append_inlined_call(handle, together.result, result, imported.result)
+    append_inlined_call(handle, together.result, result_of(handle, number), function, any_size=any_size)
 
 
-def _value(name: str, handle: Any, number: int) -> Any:
-    position = {"raw_position_list": ir.DenseI64ArrayAttr.get([number])}
-    return ir.Operation.create(
-        name, operands=[handle], results=[transform.AnyValueType.get()], attributes=position
-    ).result
+def _values(name: str, handle: Any, numbers: Sequence[int]) -> Any:
+    """Emit a handle on some operands or results of an op, or on all of them where none is given."""
+    attributes: dict[str, ir.Attribute] = {"raw_position_list": ir.DenseI64ArrayAttr.get(list(numbers))}
+    if not numbers:
+        attributes["is_all"] = ir.UnitAttr.get()
+    found = [transform.AnyValueType.get()]
+    return ir.Operation.create(name, operands=[handle], results=found, attributes=attributes).result
 
 
 def _clone(op: Any, values: dict[Any, Any]) -> Any:

@@ -149,10 +149,14 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """Return the sites to rewrite: those of every kind by their label, without the kinds that stay as they are."""
         return {label: alike for label, alike in labelled(self.sites(program)).items() if label not in self.but}
 
+    def numbers(self, sites: Sequence[Sequence[S]]) -> list[int]:
+        """Return the numbers of the functions that replace the sites of every kind; by default each has its own."""
+        return list(range(len(sites)))
+
     def append(self, library: ir.Module, program: ir.Module) -> str:
         """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
         sites = list(self.kinds(program).values())
-        for number, (site, *_) in enumerate(sites):
+        for number, (site, *_) in dict(zip(self.numbers(sites), sites, strict=True)).items():
             self.append_kind(library, f"{self.symbol}_{number}", site)
         append_sequence(library, self.symbol, lambda module: self.emit(module, sites, program), consumes=True)
         return self.symbol
@@ -190,14 +194,23 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
             self.match(root, site)
             return root
 
+        append_sequence(library, f"match_{symbol}", matcher)
+        self.append_function(library, symbol, site)
+
+    def append_function(self, library: ir.Module, symbol: str, site: S) -> None:
+        """Append the replacement of a kind of sites; arguments as of :meth:`append_kind`."""
+
         def function(*inputs: Any) -> Any:
             result = self.compute(site, *inputs)
             self.mark(site, result)
             return result
 
-        append_sequence(library, f"match_{symbol}", matcher)
-        types = [value.type for value in site.inputs]
-        append_function(library, f"compute_{symbol}", types, site.result.type, function)
+        *types, result = self.types(site)
+        append_function(library, f"compute_{symbol}", types, result, function)
+
+    def types(self, site: S) -> list[ir.Type]:
+        """Return the types of the arguments of a replacement, and of its result; by default those of the site."""
+        return [value.type for value in (*site.inputs, site.result)]
 
 
 @dataclass(frozen=True)

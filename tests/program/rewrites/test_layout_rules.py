@@ -10,7 +10,9 @@ from iree.compiler import ir
 from shuffled_channels import SHUFFLE, half
 
 from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.errors import ScriptError
 from mlir_sched.library.library import build_library
+from mlir_sched.program.rewrites.layout.bodies import form_of
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.layout.rules import RULES
 from mlir_sched.program.rewrites.pipeline import rewritten, script, sites
@@ -43,6 +45,15 @@ def reduced(name: str, value: str, body: str) -> str:
     return generic(name, f"{ALL}; {ROW}", value, f"tensor<{IMAGE}xf32>", "1x16x1x1", body, "pprr")
 
 
+def joined(name: str, parts: int) -> str:
+    types = ", ".join(["tensor<1x8x6x10xf32>"] * parts)
+    values = ", ".join(["%a", "%b", "%a"][:parts])
+    return f"\n  %{name} = tensor.concat dim(1) {values} : ({types}) -> tensor<1x{8 * parts}x6x10xf32>"
+
+
+HALVES = half("a", "%out0", 0) + half("b", "%out0", 8)
+BOTH = """
+  %v = tensor.concat dim(1) %short, %long : (tensor<1x16x6x10xf32>, tensor<1x24x6x10xf32>) -> tensor<1x40x6x10xf32>"""
 TWICE = "tensor<1x16x1x1xf32>, tensor<1x16x1x1xf32>"
 SQUARES = "%s = arith.mulf %x, %x : f32\n %e = arith.addf %s, %o : f32"
 BETWEEN = {
@@ -81,6 +92,8 @@ BETWEEN = {
         + SHUFFLE.format(n="", halves="%a, %b").replace("%shuffled", "%v"),
         IMAGE,
     ),
+    "joins that begin alike": (HALVES + joined("short", 2) + joined("long", 3) + BOTH, "1x40x6x10"),
+    "a longer join in front": (HALVES + joined("long", 3) + joined("short", 2) + BOTH, "1x40x6x10"),
 }
 """By kind of op: the ops that make ``%v`` of ``%out0``, and the shape of ``%v``."""
 
@@ -120,6 +133,78 @@ def test_kinds_that_stay_are_told_from_those_that_a_matcher_takes_them_for(name:
             result = program.module.operation.clone()
             apply_to_program(build_library([], made), result)
             assert result.verify()
+
+
+def dense(layers: int) -> str:
+    """Return a network whose layers read what all layers before them made."""
+    body, made = layer(0, "conv_2d_nchw_fchw", "%image", ("1x4x8x12", "16x4x3x3", IMAGE), 1), ["%out0"]
+    for n in range(1, layers + 1):
+        types = ", ".join([f"tensor<{IMAGE}xf32>"] * n)
+        shape = f"1x{16 * n}x6x10"
+        body += f"\n  %all{n} = tensor.concat dim(1) {', '.join(made)} : ({types}) -> tensor<{shape}xf32>"
+        body += layer(n, "conv_2d_nchw_fchw", f"%all{n}", (shape, f"16x{16 * n}x1x1", IMAGE), 1)
+        made.append(f"%out{n}")
+    text = function("1x4x8x12", body, made[-1], IMAGE)
+    return re.sub(r"\breturn\b", "util.return", text.replace("func.func @main", "util.func public @main"))
+
+
+def script_of(text: str) -> str:
+    with script_context(), ir.Location.unknown():
+        return script((ChannelsLast(),), StagedProgram(ir.Module.parse(text))).text
+
+
+def test_ops_that_differ_in_sizes_alone_have_one_function() -> None:
+    short, long = (script_of(dense(layers)) for layers in (3, 6))
+    for found in (short, long):
+        assert found.count("linalg.conv_2d_nhwc_hwcf") == 2, "with three taps, and with one"
+        assert found.count("transform.foreach") == 3, "over convolutions, joins, and joins that read another one"
+
+
+def test_a_join_reads_the_join_of_its_first_values() -> None:
+    joins = re.findall(r"tensor\.concat dim\(3\) (.*?) :", script_of(dense(6)))
+    assert [join.count("%") for join in joins] == [1, 2, 2, 2, 2, 2]
+
+
+OTHERS = {
+    "sums that start with another number": (("%zero3 = arith.constant 0.0", "%zero3 = arith.constant 1.0"),),
+    "joins of other sizes": (("6x10", "10x6"), ("8x12", "12x8")),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_script_does_not_apply_to_a_network_with(name: str) -> None:
+    text = dense(3)
+    for old, new in OTHERS[name]:
+        assert old in text
+        text = text.replace(old, new)
+    with script_context(), ir.Location.unknown():
+        made = script((ChannelsLast(),), StagedProgram(ir.Module.parse(dense(3))))
+        with pytest.raises(ScriptError):
+            apply_to_program(build_library([], made), ir.Module.parse(text).operation)
+
+
+READS = """
+  %{name} = linalg.generic {{indexing_maps = [affine_map<(d) -> (d)>], iterator_types = ["parallel"]}}
+      outs(%o : tensor<4xf32>) {{
+  ^bb0(%x: f32):
+    %i = linalg.index 0 : index
+    %first = tensor.extract {first}[%i] : tensor<4xf32>
+    %second = tensor.extract {second}[%i] : tensor<4xf32>
+    %sum = arith.addf %first, %second : f32
+    linalg.yield %sum : f32
+  }} -> tensor<4xf32>"""
+
+
+def test_bodies_that_read_one_tensor_twice_have_another_form_than_those_that_read_two() -> None:
+    body = "".join(READS.format(name=name, first="%a", second=f"%{name}_b") for name in ("u", "v"))
+    text = f"""func.func @f(%a: tensor<4xf32>, %b: tensor<4xf32>, %o: tensor<4xf32>) {{
+{body.replace("%u_b", "%a").replace("%v_b", "%b")}
+  return
+}}"""
+    with script_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        twice, two = (op for op in walk(module.operation) if op.name == "linalg.generic")
+        assert form_of(twice) != form_of(two)
 
 
 def test_every_op_with_a_rule_is_between_two_convolutions() -> None:

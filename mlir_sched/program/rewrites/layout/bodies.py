@@ -1,34 +1,30 @@
 """Bodies of ``linalg.generic``: how elements are made, and how a script says that an op has such a body.
 
-A matcher compares the op that makes an element, and all that this is computed from, down to the leaves: arguments of
+A script compares the op that makes an element, and all that this is computed from, down to the leaves: arguments of
 the body, indices of loops, and tensors that the body reads elements of. Constants may lie outside of the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.linalg_ops import GENERIC, maps_of
-from mlir_sched.program.rewrites.replacement import (
-    attributes_of,
-    match_dag,
-    match_type,
-    only_op,
-    operand_of,
-    ops_named,
-    producer_of,
-)
+from mlir_sched.compiler.operations import captured, named_attributes, producer
+from mlir_sched.payload import PAD
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, maps_of
+from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, only_op, ops_named, producer_of, split
+from mlir_sched.program.rewrites.site_rewrite import OpSite
 
 INDEX, EXTRACT = "linalg.index", "tensor.extract"
 _SCALAR = ("arith.", "math.", INDEX, EXTRACT)
-_FORM = ("indexing_maps", "iterator_types")
+_DERIVED = ("operandSegmentSizes", "linalg.memoized_indexing_maps")
+"""Attributes that follow from others; MLIR writes the second one into an op when something asks for its maps."""
+WITH_BODY = (GENERIC, PAD)
+"""Ops whose bodies do not follow from their names."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +32,12 @@ class Body:
     """The body of an op.
 
     Attributes:
-        op: A ``linalg.generic``.
+        op: A ``linalg.generic``, or another op with a body.
     """
 
     op: Any
 
-    @cached_property
+    @property
     def arguments(self) -> list[Any]:
         """The elements of operands that the body gets."""
         return list(self.op.regions[0].blocks[0].arguments)
@@ -56,11 +52,6 @@ class Body:
         """The values that are elements of the results."""
         return list(self.ops[-1].operands)
 
-    @cached_property
-    def values(self) -> list[Any]:
-        """The values that elements are computed from, each after its operands, and the elements."""
-        return values_of(*self.elements)
-
     @property
     def reads(self) -> list[Any]:
         """The ops that read elements of tensors."""
@@ -72,51 +63,21 @@ class Body:
         return list(dict.fromkeys(read.operands[0] for read in self.reads))
 
     @property
-    def inputs(self) -> list[Any]:
-        """The operands, then those tensors."""
-        return [*self.op.operands, *self.tensors]
-
-    @property
     def iterators(self) -> list[str]:
         """The kinds of the loops."""
-        return [
-            "reduction" if "reduction" in str(kind) else "parallel" for kind in self.op.attributes["iterator_types"]
-        ]
+        kinds = map(str, self.op.attributes["iterator_types"])
+        return ["reduction" if "reduction" in kind else "parallel" for kind in kinds]
 
     @property
     def is_plain(self) -> bool:
         """Whether sizes are known, operands read at loops and zeros, and elements computed by scalar ops alone."""
-        kinds = [value.type for value in (*self.op.operands, *self.tensors)]
-        static = all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds)
+        static = all(map(is_static, (*self.op.operands, *self.tensors)))
         plain = all(is_loop(expr) or is_zero(expr) for each in maps_of(self.op) for expr in each.results)
-        return static and plain and all(map(self._is_scalar, self.values))
+        return static and plain and all(map(self._is_scalar, values_of(*self.elements)))
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """Form and types of the op, and how elements are computed."""
-        numbers = {value: number for number, value in enumerate(dict.fromkeys([*self.arguments, *self.values]))}
-        steps = [(op.name, attributes_of(op), *map(numbers.get, op.operands)) for op in _makers(self.values)]
-        types = (str(value.type) for value in (*self.op.operands, *numbers))
-        return *attributes_of(self.op), *types, *steps, *map(numbers.get, self.elements)
-
-    def match(self, root: Any) -> None:
-        """Emit the comparison of form and types of an op, and of how its elements are computed."""
-        only_op(root, GENERIC, {name: self.op.attributes[name] for name in _FORM})
-        for number, operand in enumerate(self.op.operands):
-            match_type(operand_of(root, number), operand.type)
-        end = only_op(root, "linalg.yield")
-        for number, element in enumerate(self.elements):
-            if not is_leaf(element):
-                match_dag(producer(element), list(filter(is_leaf, values_of(element))), producer_of(end, number))
-
-    def handles(self, handle: Any) -> list[Any]:
-        """Emit handles on the inputs, from one on an op with such a body."""
-        operands, reads = [operand_of(handle, number) for number in range(len(self.op.operands))], self.reads
-        if not reads:
-            return operands
-        found = transform.SplitHandleOp([transform.AnyOpType.get()] * len(reads), ops_named(handle, EXTRACT)).results
-        first = {read.operands[0]: number for number, read in reversed(list(enumerate(reads)))}
-        return [*operands, *(operand_of(found[first[each]], 0) for each in self.tensors)]
+    def handles_on_reads(self, handle: Any) -> list[Any]:
+        """Emit handles on the ops that read elements, from one on the op."""
+        return list(split(ops_named(handle, EXTRACT), len(self.reads))) if self.reads else []
 
     def _is_scalar(self, value: Any) -> bool:
         """Say whether a value is one that the body gets, reads from, or computes by a scalar op, or a constant."""
@@ -124,6 +85,41 @@ class Body:
         if op is None or op not in self.ops:
             return value in (*self.arguments, *self.tensors) or (op is not None and op.name == "arith.constant")
         return op.name.startswith(_SCALAR) and len(op.results) == 1
+
+
+def made_again(value: Any, made: dict[Any, Any], other: Callable[[Any], Any | None]) -> Any:
+    """Return a value of a body in another body, where some are made.
+
+    Args:
+        other: Returns what stands in place of the op's result; None for a copy of the op.
+    """
+    if value not in made:
+        op = producer(value)
+        if (result := other(op)) is None:
+            result = copied(op, [made_again(each, made, other) for each in op.operands]).results[0]
+        made[value] = result
+    return made[value]
+
+
+def form_of(op: Any) -> tuple[Hashable, ...]:
+    """Return what :func:`match_form` compares of an op, and which values its body uses where."""
+    outside, body = captured(op), Body(op)
+    inside = [*body.arguments, *(made for one in body.ops for made in one.results)] if op.name in WITH_BODY else []
+    constants = (attributes_of(op) for op in map(producer, outside) if op is not None and op.name == "arith.constant")
+    types = (str(value.type) for value in (*inside, *outside))
+    return *OpSite(op).form, *types, *map(outside.index, outside), *constants
+
+
+def match_form(handle: Any, op: Any) -> None:
+    """Emit the comparison of an op's attributes, and of how its elements are computed, whatever the sizes are."""
+    only_op(handle, op.name, {each.name: each.attr for each in named_attributes(op) if each.name not in _DERIVED})
+    if op.name not in WITH_BODY:
+        return
+    *_, end = Body(op).ops
+    found = only_op(handle, end.name)
+    for number, element in enumerate(end.operands):
+        if not is_leaf(element):
+            match_dag(producer(element), list(filter(is_leaf, values_of(element))), producer_of(found, number))
 
 
 def values_of(*values: Any) -> list[Any]:
@@ -134,8 +130,13 @@ def values_of(*values: Any) -> list[Any]:
     return list(found)
 
 
+def is_static(value: Any) -> bool:
+    """Say whether a value is a tensor whose sizes are known."""
+    return isinstance(value.type, ir.RankedTensorType) and bool(value.type.has_static_shape)
+
+
 def is_leaf(value: Any) -> bool:
-    """Say whether a matcher takes a value of a body as given."""
+    """Say whether a comparison takes a value of a body as given."""
     op = producer(value)
     return op is None or op.name == INDEX or isinstance(value.type, ir.RankedTensorType)
 
@@ -155,9 +156,3 @@ def _append(value: Any, found: dict[Any, None]) -> None:
         for operand in () if is_leaf(value) else producer(value).operands:
             _append(operand, found)
         found[value] = None
-
-
-def _makers(values: list[Any]) -> Iterator[Any]:
-    """Yield the ops that make values of a body."""
-    made = (producer(value) for value in values if not isinstance(value.type, ir.RankedTensorType))
-    return (op for op in made if op is not None)

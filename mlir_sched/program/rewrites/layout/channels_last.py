@@ -14,7 +14,7 @@ A convolution alone would keep its transposes, so a program with a single convol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,20 +22,21 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
+from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.layout.channel_dims import Order
 from mlir_sched.program.rewrites.layout.choice import choose
 from mlir_sched.program.rewrites.layout.constant_ranges import ConstantRanges
 from mlir_sched.program.rewrites.layout.fused_elementwise import FusedElementwise
-from mlir_sched.program.rewrites.layout.moves import TRANSPOSE
+from mlir_sched.program.rewrites.layout.moves import begun_by
 from mlir_sched.program.rewrites.layout.ordered_reads import OrderedReads
+from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.layout.reading import read
-from mlir_sched.program.rewrites.layout.rule import Rule
+from mlir_sched.program.rewrites.layout.rule import NAME, Rule
 from mlir_sched.program.rewrites.layout.rules import RULES
-from mlir_sched.program.rewrites.linalg_ops import transposed
-from mlir_sched.program.rewrites.placed_rewrite import PlacedRewrite
-from mlir_sched.program.rewrites.replacement import ops_named
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, transposed
+from mlir_sched.program.rewrites.replacement import operand_of, ops_named, result_of
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 MIN_CONVOLUTIONS = 2
@@ -45,33 +46,51 @@ CANCELLATION = ("canonicalize", "cse")
 
 
 @dataclass(frozen=True)
-class LayoutSite:
+class LayoutSite(PlacedSite):
     """An op that is computed channels last.
 
     Attributes:
         op: The op.
         rule: Its rule.
         orders: How the dims of its values lie in memory; as in the model for those that are not listed.
+        first: For a join, another join in front of it whose operands it begins with; None where there is none.
     """
 
     op: Any
     rule: Rule
     orders: Mapping[Any, Order]
+    first: Any | None = None
 
     @property
-    def inputs(self) -> list[Any]:
-        """The values that the result is computed from."""
-        return self.rule.inputs(self.op)
+    def targets(self) -> tuple[Any, ...]:
+        """The op, and the join of its first operands."""
+        return (self.op,) if self.first is None else (self.op, self.first)
 
     @property
-    def result(self) -> Any:
-        """The op's result."""
-        return self.op.result
+    def compared(self) -> Mapping[Path, Any]:
+        """The ops that the rule names."""
+        return self.rule.compared(self.op)
 
     @cached_property
-    def kind(self) -> tuple[Any, ...]:
-        """A key, equal for ops that the same replacement is right for."""
-        return self.rule.kind(self.op), *map(self.order, (*self.inputs, self.result))
+    def inputs(self) -> list[Any]:
+        """The values that the result is computed from."""
+        inputs = self.rule.inputs(self.op)
+        return inputs if self.first is None else [self.first.result, *inputs[len(self.first.operands) :]]
+
+    @cached_property
+    def form(self) -> tuple[Hashable, ...]:
+        """What is compared of the op, and how many inputs it has beside the join of its first operands."""
+        return *super().form, self.first is not None and len(self.inputs)
+
+    @cached_property
+    def built(self) -> tuple[Hashable, ...]:
+        """How dims are linked, and how they lie in memory."""
+        return *map(tuple, self.rule.axes(self.op)), *map(self.order, (*self.inputs, self.result))
+
+    @property
+    def any_size(self) -> bool:
+        """Whether the replacement is right for other sizes, too."""
+        return self.rule.any_size(self.op)
 
     @property
     def moves(self) -> bool:
@@ -87,7 +106,7 @@ class LayoutSite:
 class ChannelsLast(PlacedRewrite[LayoutSite]):
     """Computes the convolutions and poolings of a network, and what is between them, channels last."""
 
-    name = "channels_last"
+    name = NAME
 
     def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
         """Return the rewrites of ops that are written another way."""
@@ -96,23 +115,29 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether the program has several convolutions to convert."""
-        convolutions = [op for op in walk(program.operation) if _is_convertible(op)]
-        return len(convolutions) >= MIN_CONVOLUTIONS
+        return sum(map(_is_convertible, walk(program.operation))) >= MIN_CONVOLUTIONS
 
     def sites(self, program: ir.Module) -> list[LayoutSite]:
-        """Return the ops that are computed channels last."""
+        """Return the ops that are computed channels last.
+
+        Where every layer reads what all layers before it made, joins begin with the operands of other joins: these are
+        read in place of their operands.
+        """
         known = read(program)
-        choice = choose(known)
-        sites = [LayoutSite(op, RULES[op.name], choice.orders(known.ops[op])) for op in known.ops if op in choice.last]
+        choice, sites = choose(known), list[LayoutSite]()
+        for op in (op for op in known.ops if op in choice.last):
+            orders, first = choice.orders(known.ops[op]), None
+            if op.name == CONCAT and (first := begun_by(op, [site.op for site in sites if site.op.name == CONCAT])):
+                orders[first.result] = orders[op.result]
+            sites.append(LayoutSite(op, RULES[op.name], orders, first))
         return [site for site in sites if site.moves]
 
-    def match(self, root: Any, site: LayoutSite) -> None:
-        """Emit the comparison that the rule makes."""
-        site.rule.match(root, site.op)
-
-    def inputs(self, op: Any, site: LayoutSite) -> list[Any]:
+    def inputs(self, op: Any, site: LayoutSite, *others: Any) -> list[Any]:
         """Emit handles on the inputs."""
-        return site.rule.handles(op, site.op)
+        if site.first is None:
+            return site.rule.handles(op, site.op)
+        (first,) = others
+        return [result_of(first), operand_of(op, *range(1 - len(site.inputs), 0))]
 
     def compute(self, site: LayoutSite, *inputs: Any) -> Any:
         """Return the op's result, computed channels last and transposed back."""
@@ -121,11 +146,7 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
         return transposed(site.rule.build(site.op, given, site.order), [order.index(dim) for dim in range(len(order))])
 
     def mark(self, site: LayoutSite, result: Any) -> None:
-        """Mark the op of a replacement that carries the mark, in front of the last transpose, if one does."""
-        made = producer(result)
-        marked = site.rule.marked(site.op, made.operands[0] if made is not None and made.name == TRANSPOSE else result)
-        if marked is not None:
-            self.prove(marked)
+        """Mark nothing: the rules mark what carries the mark of the rewrite."""
 
     def emit(self, module: Any, sites: Sequence[Sequence[LayoutSite]], program: ir.Module) -> Any:
         """Emit the passes that cancel transposes behind the replacements."""

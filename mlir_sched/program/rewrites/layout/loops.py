@@ -9,18 +9,18 @@ are operands; so the body reads the tensors of indices, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
-from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, is_loop
+from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, is_loop, made_again
 from mlir_sched.program.rewrites.layout.channel_dims import Form
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at
-from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
-from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, generic, index, maps_of
+from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order, marked
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, generic, index, maps_of, sizes_of
+from mlir_sched.program.rewrites.replacement import operand_of
 
 
 class Loops(Rule):
@@ -37,7 +37,13 @@ class Loops(Rule):
 
     def inputs(self, op: Any) -> list[Any]:
         """Return the operands, and what the body reads elements of."""
-        return Body(op).inputs
+        return [*op.operands, *Body(op).tensors]
+
+    def handles(self, handle: Any, op: Any) -> list[Any]:
+        """Emit handles on the operands, and on what the body reads elements of."""
+        body = Body(op)
+        found = dict(zip((read.operands[0] for read in body.reads), body.handles_on_reads(handle), strict=True))
+        return [*super().handles(handle, op), *(operand_of(found[each], 0) for each in body.tensors)]
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the loops that the dims are read at."""
@@ -46,62 +52,48 @@ class Loops(Rule):
         places = {read.operands[0]: list(read.operands)[1:] for read in reversed(body.reads)}
         return [*loops, *([loop_at(body, at) for at in places[each]] for each in body.tensors), loops[-1]]
 
-    def marked(self, op: Any, result: Any) -> Any:
-        """Return a gather; other ops are fused."""
-        return producer(result) if Body(op).reads else None
-
-    def kind(self, op: Any) -> tuple[Any, ...]:
-        """Return form, types and body, and the loops that are read at."""
-        return *Body(op).kind, *map(tuple, self.axes(op))
-
-    def match(self, root: Any, op: Any) -> None:
-        """Emit the comparison of form, types and body."""
-        Body(op).match(root)
-
-    def handles(self, handle: Any, op: Any) -> list[Any]:
-        """Emit handles on the operands, and on what the body reads elements of."""
-        return Body(op).handles(handle)
+    def any_size(self, op: Any) -> bool:  # noqa: ARG002 - for all
+        """Say that sizes are those of what is there at the start."""
+        return True
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the op with its loops in the order of its result, those that it reduces behind them."""
-        body = Body(op)
-        maps = [in_order(list(each.results), orders(v)) for v, each in zip(op.operands, maps_of(op), strict=True)]
-        made = [expr.position for expr in maps[-1] if is_loop(expr)]
+        body, exprs = Body(op), [list(each.results) for each in maps_of(op)]
+        exprs = [in_order(each, orders(value)) for each, value in zip(exprs, op.operands, strict=True)]
+        made = [expr.position for expr in exprs[-1] if is_loop(expr)]
         loops = [*made, *(loop for loop in range(len(body.iterators)) if loop not in made)]
-        place = {loop: number for number, loop in enumerate(loops)}
-        moved = [ir.AffineMap.get(len(loops), 0, [_moved(expr, place) for expr in each]) for each in maps]
+        maps = [ir.AffineMap.get(len(loops), 0, [_moved(expr, loops) for expr in each]) for each in exprs]
         *values, start = inputs[: len(maps)]
         if not list(body.arguments[-1].uses):
-            start = tensor.empty(in_order(op.result.type.shape, orders(op.result)), op.result.type.element_type)
+            start = tensor.empty(sizes_of(start), start.type.element_type)
         kept = [number for number in range(len(values)) if not (body.reads and _is_integer(values[number]))]
-        given = [body.arguments[number] for number in (*kept, -1)]
-        kinds = [body.iterators[loop] for loop in loops]
 
         def element(*scalars: Any) -> Any:
-            indices = {body.arguments[n]: _read(values[n], moved[n]) for n in range(len(values)) if n not in kept}
-            tensors = zip(body.tensors, inputs[len(maps) :], strict=True)
-            return _element(body, {**dict(tensors), **indices, **dict(zip(given, scalars, strict=True))}, place, orders)
+            made = dict(zip(body.tensors, inputs[len(maps) :], strict=True))
+            made |= {body.arguments[n]: _read(values[n], maps[n]) for n in range(len(values)) if n not in kept}
+            made |= {body.arguments[n]: scalar for n, scalar in zip((*kept, -1), scalars, strict=True)}
+            return _element(body, made, loops, orders)
 
-        return generic([values[n] for n in kept], start, [moved[n] for n in (*kept, -1)], kinds, element)
+        kinds = [body.iterators[loop] for loop in loops]
+        result = generic([values[n] for n in kept], start, [maps[n] for n in (*kept, -1)], kinds, element)
+        return marked(result) if body.reads else result
 
 
-def _element(body: Body, made: dict[Any, Any], place: Mapping[int, int], orders: Orders) -> Any:
-    """Return an element, given arguments and tensors, with the loops in other places."""
-    for value in body.values:
-        op = producer(value)
-        if value in made:
-            continue
+def _element(body: Body, made: dict[Any, Any], loops: Sequence[int], orders: Orders) -> Any:
+    """Return an element, given arguments and tensors, with the loops in another order."""
+
+    def moved(op: Any) -> Any | None:
         if op.name == INDEX:
-            made[value] = _index(place[loop_at(body, value) or 0])
-        elif op.name == EXTRACT:
-            source, *places = op.operands
-            loops = [loop_at(body, at) for at in places]
-            known = zip(places, loops, strict=True)
-            indices = [made[at] if loop is None else _index(place[loop]) for at, loop in known]
-            made[value] = tensor.extract(made[source], in_order(indices, orders(source)))
-        else:
-            made[value] = copied(op, [made[operand] for operand in op.operands]).results[0]
-    return made[body.elements[0]]
+            return _index(loops.index(loop_at(body, op.result) or 0))
+        if op.name != EXTRACT:
+            return None
+        source, *places = op.operands
+        known = [(place, loop_at(body, place)) for place in places]
+        computed = {place: made_again(place, made, moved) for place, loop in known if loop is None}
+        indices = [computed[place] if loop is None else _index(loops.index(loop)) for place, loop in known]
+        return tensor.extract(made[source], in_order(indices, orders(source)))
+
+    return made_again(body.elements[0], made, moved)
 
 
 def _read(source: Any, places: ir.AffineMap) -> Any:
@@ -123,6 +115,6 @@ def _reduced(body: Body) -> list[Any]:
     return [m for m in maps_of(body.op)[:-1] if any(is_loop(expr) and expr.position in loops for expr in m.results)]
 
 
-def _moved(expr: Any, place: Mapping[int, int]) -> Any:
-    """Return a loop, or a zero, with the loops in other places."""
-    return ir.AffineExpr.get_dim(place[expr.position]) if is_loop(expr) else expr
+def _moved(expr: Any, loops: Sequence[int]) -> Any:
+    """Return a loop, or a zero, with the loops in another order."""
+    return ir.AffineExpr.get_dim(loops.index(expr.position)) if is_loop(expr) else expr

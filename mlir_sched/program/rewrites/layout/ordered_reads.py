@@ -8,28 +8,29 @@ script schedules them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, transform
+from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.layout.bodies import EXTRACT, Body, is_loop, values_of
+from mlir_sched.program.rewrites.layout.bodies import Body, is_loop, made_again, values_of
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at, predicate_of
+from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, generic, maps_of, slice_of
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, sides_of
-from mlir_sched.program.rewrites.placed_rewrite import PlacedRewrite
-from mlir_sched.program.rewrites.replacement import operand_of, ops_named, producer_of
+from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, operands_of, producer_of
 
 LESS = (2, 6)
 """``slt`` and ``ult`` of ``arith.cmpi``."""
 
 
 @dataclass(frozen=True)
-class ReadingSite(Body):
+class ReadingSite(Body, PlacedSite):
     """A result of an op whose body reads tensors at its loops' indices alone.
 
     Attributes:
@@ -38,7 +39,7 @@ class ReadingSite(Body):
 
     number: int
 
-    @property
+    @cached_property
     def inputs(self) -> list[Any]:
         """The operands, then the tensors that are read, without padding that is not."""
         return [*self.op.operands, *map(self.source, self.reads)]
@@ -48,11 +49,16 @@ class ReadingSite(Body):
         """The result."""
         return self.op.results[self.number]
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """A key, equal for results that the same replacement is right for."""
-        loops = (tuple(self.loops(read)) for read in self.reads)
-        return self.number, *super().kind, *loops, *(str(value.type) for value in self.inputs)
+    @cached_property
+    def form(self) -> tuple[Hashable, ...]:
+        """What is compared of the op, and of padding that is not read."""
+        pads = (producer(read.operands[0]) for read in self.reads if self.source(read) != read.operands[0])
+        return self.number, *super().form, *map(attributes_of, pads)
+
+    @cached_property
+    def built(self) -> tuple[Hashable, ...]:
+        """The loops that tensors are read at."""
+        return tuple(tuple(self.loops(read)) for read in self.reads)
 
     @property
     def in_order(self) -> bool:
@@ -66,7 +72,7 @@ class ReadingSite(Body):
         """The element that the result starts with."""
         return self.arguments[self.number - len(self.op.results)]
 
-    @property
+    @cached_property
     def extents(self) -> dict[int, int]:
         """The number of iterations of every loop."""
         return {
@@ -84,13 +90,15 @@ class ReadingSite(Body):
         """Return how many elements are read along every dim."""
         return [1 if loop is None else self.extents[loop] for loop in self.loops(read)]
 
+    def is_read_of(self, read: Any, tensor: Any) -> bool:
+        """Say whether a tensor has all elements that are read."""
+        return all(size <= own for size, own in zip(self.sizes(read), tensor.type.shape, strict=True))
+
     def source(self, read: Any) -> Any:
         """Return the tensor that is read, without padding behind what is read."""
         pad = producer(read.operands[0])
-        if pad is None or not pads_with_zeros(pad) or any(sides_of(pad)[0]):
-            return read.operands[0]
-        inside = all(size <= own for size, own in zip(self.sizes(read), pad.operands[0].type.shape, strict=True))
-        return pad.operands[0] if inside else read.operands[0]
+        behind = pad is not None and pads_with_zeros(pad) and not any(sides_of(pad)[0])
+        return pad.operands[0] if behind and self.is_read_of(read, pad.operands[0]) else read.operands[0]
 
     def always(self, op: Any) -> bool:
         """Say whether an op of the body compares a loop's index with a number that is larger."""
@@ -103,8 +111,7 @@ class ReadingSite(Body):
         source, *places = read.operands
         loops = [loop for loop in self.loops(read) if loop is not None]
         zeros = [place for place in places if scalar_constant(place) == 0]
-        inside = all(size <= own for size, own in zip(self.sizes(read), source.type.shape, strict=True))
-        return len({*loops}) + len(zeros) == len(places) and inside
+        return len({*loops}) + len(zeros) == len(places) and self.is_read_of(read, source)
 
 
 @dataclass(frozen=True)
@@ -119,18 +126,14 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
         found = [ReadingSite(op, number) for op in ops for number in range(len(op.results))]
         return [site for site in found if site.in_order]
 
-    def match(self, root: Any, site: ReadingSite) -> None:
-        """Emit the comparison of form, types and body."""
-        site.match(root)
-
-    def inputs(self, op: Any, site: ReadingSite) -> list[Any]:
+    def inputs(self, op: Any, site: ReadingSite, *others: Any) -> list[Any]:
         """Emit handles on the operands and on what is read; fail unless it is padded as in the site."""
-        reads = transform.SplitHandleOp([transform.AnyOpType.get()] * len(site.reads), ops_named(op, EXTRACT)).results
+        del others
         sources = [
             operand_of(handle, 0) if site.source(read) == read.operands[0] else _unpadded(handle, read)
-            for handle, read in zip(reads, site.reads, strict=True)
+            for handle, read in zip(site.handles_on_reads(op), site.reads, strict=True)
         ]
-        return [*(operand_of(op, number) for number in range(len(site.op.operands))), *sources]
+        return [operands_of(op), *sources]
 
     def compute(self, site: ReadingSite, *inputs: Any) -> Any:
         """Return the result, made by an op of its own."""
@@ -143,20 +146,13 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
         given = [*site.arguments[:operands], *(each.result for each in site.reads), site.start]
         places = [*maps[:operands], *(_map(site.loops(each), maps[0].n_dims) for each in site.reads), maps[init]]
 
+        def always(op: Any) -> Any | None:
+            return arith.constant(op.result.type, 1) if site.always(op) else None
+
         def body(*scalars: Any) -> Any:
-            return _made(site, element, dict(zip(given, scalars, strict=True)))
+            return made_again(element, dict(zip(given, scalars, strict=True)), always)
 
         return generic(values, inputs[init], places, site.iterators, body)
-
-
-def _made(site: ReadingSite, value: Any, made: dict[Any, Any]) -> Any:
-    """Return a value of the body, given some; comparisons that always hold are true."""
-    if value not in made:
-        op = producer(value)
-        always = site.always(op)
-        operands = [] if always else [_made(site, operand, made) for operand in op.operands]
-        made[value] = arith.constant(value.type, 1) if always else copied(op, operands).results[0]
-    return made[value]
 
 
 def _map(loops: Sequence[int | None], number: int) -> ir.AffineMap:

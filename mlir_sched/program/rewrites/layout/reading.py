@@ -9,19 +9,13 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant
+from mlir_sched.program.rewrites.layout.bodies import is_static
 from mlir_sched.program.rewrites.layout.channel_dims import Op, Program, Value
-from mlir_sched.program.rewrites.layout.rule import Rule
 from mlir_sched.program.rewrites.layout.rules import RULES
 
 _MADE_IN_ANY_LAYOUT = ("linalg.broadcast", "linalg.fill", "tensor.empty")
 """Ops whose results need no copies."""
 _INDEX_BITS = 64
-
-
-def _rule_of(op: Any) -> Rule | None:
-    """Return the rule for an op, if there is one."""
-    rule = RULES.get(op.name)
-    return rule if rule is not None and len(op.results) == 1 and rule.fits(op) else None
 
 
 def read(module: ir.Module) -> Program:
@@ -38,8 +32,8 @@ def read(module: ir.Module) -> Program:
 
 def _read(op: Any) -> Op:
     """Return an op as plain data; what the body of an op with a rule reads is read by this op."""
-    rule = _rule_of(op)
-    if rule is None:
+    rule, known = RULES.get(op.name), all(map(is_static, (*op.operands, *op.results)))
+    if rule is None or not known or len(op.results) != 1 or not rule.fits(op):
         return Op(tuple(filter(_is_tensor, op.operands)), tuple(filter(_is_tensor, op.results)))
     return Op(tuple(rule.inputs(op)), (op.result,), rule.form, tuple(map(tuple, rule.axes(op))), rule.channels(op))
 

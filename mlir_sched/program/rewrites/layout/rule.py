@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from iree.compiler.dialects import transform
+from iree.compiler import ir
 
+from mlir_sched.attributes import REWRITTEN
+from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.layout.channel_dims import Dims, Form, Order
-from mlir_sched.program.rewrites.replacement import match_dag, operand_of
-from mlir_sched.program.rewrites.site_rewrite import OpSite
+from mlir_sched.program.rewrites.replacement import operand_of, operands_of
 
+NAME = "channels_last"
+"""Name of the rewrite that the rules are of."""
 Orders = Callable[[Any], Order]
 """Returns the order of a value's dims in memory."""
 Axes = Sequence[int | None]
@@ -25,23 +29,29 @@ class Rule(ABC):
         names: Names of the ops.
         effect: What they do to channels, for the documentation.
         form: For which orders they can be computed.
+        reads: Of how many of the first operands the result is computed; None for all.
     """
 
     names: ClassVar[tuple[str, ...]]
     effect: ClassVar[str]
     form: ClassVar[Form] = Form.SAME
+    reads: ClassVar[int | None] = None
 
-    @abstractmethod
-    def fits(self, op: Any) -> bool:
-        """Say whether the rule is right for an op of one of the names, with one result."""
+    def fits(self, op: Any) -> bool:  # noqa: ARG002 - most are right for all
+        """Say whether the rule is right for an op of one of the names, from tensors of known sizes to one of them."""
+        return True
 
     @abstractmethod
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the op's result in its order, of what it is computed from, all in their orders."""
 
     def inputs(self, op: Any) -> list[Any]:
-        """Return the tensors that the result is computed from; by default the operands."""
-        return list(op.operands)
+        """Return the tensors that the result is computed from."""
+        return list(op.operands)[: self.reads]
+
+    def handles(self, handle: Any, op: Any) -> list[Any]:  # noqa: ARG002 - for others
+        """Emit handles on the inputs, from one on the op."""
+        return [operands_of(handle) if self.reads is None else operand_of(handle, *range(self.reads))]
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the axes of the dims of all inputs, then of the result; by default those of equal places."""
@@ -51,27 +61,21 @@ class Rule(ABC):
         """Return the axes that are channels whatever is around; by default none."""
         return frozenset()
 
-    def marked(self, op: Any, result: Any) -> Any:  # noqa: ARG002 - for others
-        """Return the op that carries the mark of the rewrite, given the result that was built; by default none.
+    def any_size(self, op: Any) -> bool:  # noqa: ARG002 - for others
+        """Say whether what is built is right for tensors of other sizes, too, where these are not 1; by default not."""
+        return False
 
-        Replacements that IREE fuses with others, moves or folds have none.
-        """
-        return None
-
-    def kind(self, op: Any) -> tuple[Hashable, ...]:
-        """Return a key that is equal for ops that one replacement is right for."""
-        return OpSite(op).kind
-
-    def match(self, root: Any, op: Any) -> None:
-        """Emit the comparison of an op with this one, in a matcher."""
-        transform.MatchOperationNameOp(root, [op.name])
-        match_dag(op, list(op.operands), root)
-
-    def handles(self, handle: Any, op: Any) -> list[Any]:
-        """Emit handles on the inputs, from one on the op."""
-        return [operand_of(handle, number) for number in range(len(op.operands))]
+    def compared(self, op: Any) -> Mapping[Path, Any]:
+        """Return the ops that a script compares, by the ways to them; by default the op alone."""
+        return {(): op}
 
 
 def in_order(values: Sequence[T], order: Order) -> list[T]:
     """Return what belongs to dims, as the dims lie in memory."""
     return [values[dim] for dim in order]
+
+
+def marked(result: Any) -> Any:
+    """Return a result whose op is marked as put in place by the rewrite; others are fused, moved or folded."""
+    producer(result).attributes[REWRITTEN] = ir.StringAttr.get(NAME)
+    return result

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, tensor, transform
+from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
@@ -18,50 +17,50 @@ from mlir_sched.program.rewrites.convolution_ops import (
     is_static_f32,
     strides_of,
 )
+from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.layout.channel_dims import Dims
-from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
+from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order, marked
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
     generic,
     multiply_add,
     number,
+    sizes_of,
     transposed,
     with_part,
 )
-from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, operand_of, producer_of
+from mlir_sched.program.rewrites.replacement import operand_of, producer_of
 
 BROADCAST, FILL = "linalg.broadcast", "linalg.fill"
-
-
-@dataclass(frozen=True)
-class Last:
-    """The channels-last form of an op.
-
-    Attributes:
-        name: Name of the op, without the dialect, which is also its builder's.
-        filter: Order of the dims of its second operand.
-    """
-
-    name: str
-    filter: tuple[int, ...]
-
-    def build(self, *operands: Any, **attributes: Any) -> Any:
-        """Return the op's result."""
-        result = getattr(linalg, self.name)(*operands, **attributes)
-        return result if isinstance(result, ir.Value) else result.result
-
-
-FORMS = {
-    PLANE_FIRST: Last("conv_2d_nhwc_hwcf", FILTER_TO_LAST),
-    "linalg.depthwise_conv_2d_nchw_chw": Last("depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
-    "linalg.conv_1d_ncw_fcw": Last("conv_1d_nwc_wcf", (2, 1, 0)),
-    "linalg.depthwise_conv_1d_ncw_cw": Last("depthwise_conv_1d_nwc_wc", (1, 0)),
-    "linalg.pooling_nchw_max": Last("pooling_nhwc_max", (0, 1)),
-    "linalg.pooling_nchw_sum": Last("pooling_nhwc_sum", (0, 1)),
-}
-"""By the name of the channels-first op."""
 GROUPED_FIRST = "linalg.conv_2d_ngchw_gfchw"
 """The grouped convolution over images (batch, groups, channels, rows, columns)."""
+
+
+def _grouped(image: Any, taps: Any, outs: Sequence[Any], strides: Sequence[int], dilations: Sequence[int]) -> Any:
+    """Return the result of a grouped convolution. The filters of a group are innermost, in the result and in the taps.
+
+    Args:
+        image, outs: Tensors of dims (batch, rows, columns, groups, channels or filters).
+        taps: A tensor of dims (groups, rows, columns, channels, filters).
+        strides, dilations: Along rows and columns.
+    """
+    (down, right), (below, beside) = strides, dilations
+    n, y, x, g, f, i, j, c = (ir.AffineExpr.get_dim(dim) for dim in range(8))
+    places = [n, y * down + i * below, x * right + j * beside, g, c], [g, i, j, c, f], [n, y, x, g, f]
+    maps = [ir.AffineMap.get(8, 0, exprs) for exprs in places]
+    return generic([image, taps], outs[0], maps, ["parallel"] * 5 + ["reduction"] * 3, multiply_add)
+
+
+FORMS: Mapping[str, tuple[Any, tuple[int, ...]]] = {
+    PLANE_FIRST: (linalg.conv_2d_nhwc_hwcf, FILTER_TO_LAST),
+    "linalg.depthwise_conv_2d_nchw_chw": (linalg.depthwise_conv_2d_nhwc_hwc, (1, 2, 0)),
+    "linalg.conv_1d_ncw_fcw": (linalg.conv_1d_nwc_wcf, (2, 1, 0)),
+    "linalg.depthwise_conv_1d_ncw_cw": (linalg.depthwise_conv_1d_nwc_wc, (1, 0)),
+    "linalg.pooling_nchw_max": (linalg.pooling_nhwc_max, (0, 1)),
+    "linalg.pooling_nchw_sum": (linalg.pooling_nhwc_sum, (0, 1)),
+    GROUPED_FIRST: (_grouped, (0, 3, 4, 2, 1)),
+}
+"""The builder of the channels-last op, and the order of the dims of its second operand, by the channels-first op."""
 
 
 class Windows(Rule):
@@ -71,11 +70,12 @@ class Windows(Rule):
     zeros, with what follows in the same tile.
     """
 
-    names = (*FORMS, GROUPED_FIRST)
+    names = (*FORMS,)
     effect = "channels are the second dim (of grouped convolutions the second and third): computed channels last"
+    reads = 3
 
     def fits(self, op: Any) -> bool:
-        """Say whether all sizes are known and the sums start with one number, or with one per channel."""
+        """Say whether the sums start with one number, or with one per channel."""
         start = producer(op.operands[2])
         if start is None or not all(map(is_static_f32, op.operands)):
             return False
@@ -93,71 +93,53 @@ class Windows(Rule):
         return frozenset([1, 2] if op.name == GROUPED_FIRST else [1])
 
     def inputs(self, op: Any) -> list[Any]:
-        """Return image, filter, and the bias where there is one."""
+        """Return image, filter, what the sums start with, and the bias where there is one."""
         start = producer(op.operands[2])
-        return [*list(op.operands)[:2], *([start.operands[0]] if start.name == BROADCAST else [])]
-
-    def marked(self, op: Any, result: Any) -> Any:
-        """Return the sums."""
-        made = producer(result)
-        return producer(made.operands[0]) if len(self.inputs(op)) > 2 else made
-
-    def kind(self, op: Any) -> tuple[Any, ...]:
-        """Return also how the sums start."""
-        start = producer(op.operands[2])
-        value = scalar_constant(start.operands[0]) if start.name == FILL else str(start.operands[0].type)
-        return *super().kind(op), attributes_of(start), value
-
-    def match(self, root: Any, op: Any) -> None:
-        """Emit the comparison of the op and of its start."""
-        transform.MatchOperationNameOp(root, [op.name])
-        start = producer(op.operands[2])
-        match_dag(op, [*list(op.operands)[:2], *(start.operands if start.name == BROADCAST else ())], root)
+        return [*super().inputs(op), *([start.operands[0]] if start.name == BROADCAST else [])]
 
     def handles(self, handle: Any, op: Any) -> list[Any]:
-        """Emit handles on image, filter and bias."""
-        bias = [operand_of(producer_of(handle, 2), 0)] if producer(op.operands[2]).name == BROADCAST else []
-        return [operand_of(handle, 0), operand_of(handle, 1), *bias]
+        """Emit handles on image, filter, start and bias."""
+        bias = [operand_of(producer_of(handle, 2), 0)] if len(self.inputs(op)) > self.reads else []
+        return [*super().handles(handle, op), *bias]
+
+    def any_size(self, op: Any) -> bool:
+        """Say that sizes are those of what is there at the start, unless there are barriers."""
+        return not _leaves_out_pixels(op)
+
+    def compared(self, op: Any) -> Mapping[Path, Any]:
+        """Return also what the sums start with."""
+        start = producer(op.operands[2])
+        compared: dict[Path, Any] = {(): op, (2,): start}
+        return compared | ({(2, 0): producer(start.operands[0])} if start.name == FILL else {})
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the sums, or the largest elements, plus the bias."""
-        image, taps, *bias = inputs
+        image, taps, sized, *bias = inputs
         kind, start = op.result.type, producer(op.operands[2])
-        empty = tensor.empty(in_order(kind.shape, orders(op.result)), kind.element_type)
+        empty = tensor.empty(in_order(sizes_of(sized), orders(op.result)), kind.element_type)
         zero = number(kind.element_type, 0.0 if bias else scalar_constant(start.operands[0]) or 0.0)
-        sums = _windows(op, image, taps, linalg.fill(zero, outs=[empty]))
+        sums = marked(self._windows(op, image, taps, linalg.fill(zero, outs=[empty])))
         if not bias:
             return sums
         made = list(ir.DenseI64ArrayAttr(start.attributes["dimensions"]))
         places = [orders(op.result).index(dim) for dim in range(kind.rank) if dim not in made]
         return with_part(sums, bias[0], places, arith.addf)
 
+    def _windows(self, op: Any, image: Any, taps: Any, init: Any) -> Any:
+        """Return the op's result, channels last, without its bias."""
+        build, order = FORMS[op.name]
+        spatial = image.type.rank - 1 - len(self.channels(op))
+        strides, dilations = strides_of(op, spatial), dilations_of(op, spatial)
+        if _leaves_out_pixels(op):
+            image, strides = _read_pixels(image, init, strides), [1, 1]
+        result = build(image, transposed(taps, order), outs=[init], strides=strides, dilations=dilations)
+        return result if isinstance(result, ir.Value) else result.result
 
-def _windows(op: Any, image: Any, taps: Any, init: Any) -> Any:
-    """Return the op's result, channels last, without its bias."""
-    if op.name == GROUPED_FIRST:
-        return _grouped(op, image, taps, init)
-    form, spatial = FORMS[op.name], image.type.rank - 2
-    strides, dilations = strides_of(op, spatial), dilations_of(op, spatial)
-    if op.name == PLANE_FIRST and list(taps.type.shape[2:]) == [1, 1] and max(strides) > 1:
-        image, strides = _read_pixels(image, init, strides), [1, 1]
-    return form.build(image, transposed(taps, form.filter), outs=[init], strides=strides, dilations=dilations)
 
-
-def _grouped(op: Any, image: Any, taps: Any, init: Any) -> Any:
-    """Return the result of a grouped convolution. The filters of a group are innermost, in the result and in the taps.
-
-    Args:
-        op: The convolution.
-        image, init: Tensors of dims (batch, rows, columns, groups, channels or filters).
-        taps: A tensor of dims (groups, filters, channels, rows, columns).
-    """
-    (down, right), (below, beside) = strides_of(op, 2), dilations_of(op, 2)
-    n, y, x, g, f, i, j, c = (ir.AffineExpr.get_dim(dim) for dim in range(8))
-    places = [n, y * down + i * below, x * right + j * beside, g, c], [g, i, j, c, f], [n, y, x, g, f]
-    maps = [ir.AffineMap.get(8, 0, exprs) for exprs in places]
-    kinds = ["parallel"] * 5 + ["reduction"] * 3
-    return generic([image, transposed(taps, (0, 3, 4, 2, 1))], init, maps, kinds, multiply_add)
+def _leaves_out_pixels(op: Any) -> bool:
+    """Say whether a convolution with one tap has a stride."""
+    one = op.name == PLANE_FIRST and list(op.operands[1].type.shape[2:]) == [1, 1]
+    return one and max(strides_of(op, 2)) > 1
 
 
 def _read_pixels(image: Any, init: Any, strides: Sequence[int]) -> Any:

@@ -1,0 +1,149 @@
+"""Rewrites of ops that matchers do not tell apart: a script finds the ops by their places in the program."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+
+from mlir_sched.compiler.operations import walk
+from mlir_sched.program.rewrites.dag_site import Handles, Path
+from mlir_sched.program.rewrites.layout.bodies import form_of, match_form
+from mlir_sched.program.rewrites.linalg_ops import of_any_size
+from mlir_sched.program.rewrites.replacement import function_of, merged, ops_named, replace_by, require_number, split
+from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+
+
+class PlacedSite(ABC):
+    """A result of an op that is replaced.
+
+    Attributes:
+        op: The op.
+    """
+
+    op: Any
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[Any]:
+        """The values that the replacement is computed from."""
+
+    @property
+    @abstractmethod
+    def built(self) -> tuple[Hashable, ...]:
+        """What the replacement depends on, beside the types of its inputs and its result."""
+
+    @property
+    def any_size(self) -> bool:
+        """Whether one replacement is right for all sizes, apart from those of one element; by default not."""
+        return False
+
+    @property
+    def result(self) -> Any:
+        """The result; by default the only one."""
+        return self.op.result
+
+    @property
+    def targets(self) -> tuple[Any, ...]:
+        """The op, and others in front of it whose results the replacement reads; by default none."""
+        return (self.op,)
+
+    @property
+    def compared(self) -> Mapping[Path, Any]:
+        """The ops that are compared, by the ways to them from the op."""
+        return {(): self.op}
+
+    @property
+    def form(self) -> tuple[Hashable, ...]:
+        """A key, equal for sites whose ops are compared alike, and lead to the inputs alike."""
+        return self.any_size, *((way, *form_of(op)) for way, op in self.compared.items())
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """A key, equal for sites that the same replacement is right for."""
+        return *self.form, *self.built, *(str(value.type) for value in (*self.inputs, self.result))
+
+
+P = TypeVar("P", bound=PlacedSite)
+
+
+class PlacedRewrite(SiteRewrite[P]):
+    """Finds every op by its number among the ops of its name, all of them before the first one is replaced.
+
+    One loop replaces the ops of a form, each by the function of its kind. The script fails where an op has another form
+    than it had, or reads or makes values of other types than the function does.
+    """
+
+    def numbers(self, sites: Sequence[Sequence[P]]) -> list[int]:
+        """Return the numbers of the functions; kinds that differ in sizes alone may have one."""
+        functions = [(*site.form, *site.built, *map(str, self.types(site))) for site, *_ in sites]
+        first = {function: number for number, function in reversed([*enumerate(functions)])}
+        return [first[function] for function in functions]
+
+    def types(self, site: P) -> list[ir.Type]:
+        """Return the types of the arguments of a replacement, and of its result."""
+        return [of_any_size(kind) if site.any_size else kind for kind in super().types(site)]
+
+    def match(self, root: Any, site: P) -> None:
+        """Emit the comparison of the ops of a site."""
+        handles = Handles(root)
+        for way, op in site.compared.items():
+            match_form(handles.producer(way), op)
+
+    @abstractmethod
+    def inputs(self, op: Any, site: P, *others: Any) -> list[Any]:
+        """Emit handles on the inputs, from handles on the op and on the other targets."""
+
+    def append_kind(self, library: ir.Module, symbol: str, site: P) -> None:
+        """Append the replacement of a kind; the loop over a form holds the comparison."""
+        self.append_function(library, symbol, site)
+
+    def emit(self, module: Any, sites: Sequence[Sequence[P]], program: ir.Module) -> Any:
+        """Emit the search for all ops and their replacement; see :meth:`SiteRewrite.emit`.
+
+        An op is replaced before those in front of it: a replacement reads results that are still those of the targets.
+        """
+        handles = _handles(module, (op for alike in sites for site in alike for op in site.targets), program)
+        places, numbers = {op: place for place, op in enumerate(handles)}, self.numbers(sites)
+        functions = {number: function_of(f"compute_{self.symbol}_{number}") for number in dict.fromkeys(numbers)}
+        forms: dict[Hashable, list[tuple[P, Any]]] = {}
+        for number, alike in zip(numbers, sites, strict=True):
+            for site in alike:
+                forms.setdefault(site.form, []).append((site, functions[number]))
+        for pairs in sorted(forms.values(), key=lambda pairs: -len(pairs[0][0].targets)):
+            pairs.sort(key=lambda pair: -places[pair[0].op])
+            self._replace(pairs[0][0], [[function, *map(handles.get, site.targets)] for site, function in pairs])
+        transform.ApplyDeadCodeEliminationOp(module)
+        return module
+
+    def _replace(self, site: P, rows: Sequence[Sequence[Any]]) -> None:
+        """Emit the replacement of the ops of a form.
+
+        Args:
+            site: One of its sites.
+            rows: Per site, handles on its function and on its targets.
+        """
+        each = transform.ForeachOp([], [merged(column) for column in zip(*rows, strict=True)])
+        with ir.InsertionPoint(each.body):
+            function, op, *others = each.bodyTargets
+            self.match(op, site)
+            inputs, number = self.inputs(op, site, *others), site.result.result_number
+            replace_by(op, function, inputs, number, any_size=site.any_size)
+            transform.YieldOp()
+
+
+def _handles(module: Any, ops: Iterable[Any], program: ir.Module) -> dict[Any, Any]:
+    """Emit handles on all ops that have the name of one of some ops, and return them by op, each name's in order."""
+    named: dict[str, list[Any]] = {op.name: [] for op in ops}
+    for op in walk(program.operation):
+        if op.name in named:
+            named[op.name].append(op)
+    handles = dict[Any, Any]()
+    for name, alike in named.items():
+        found = ops_named(module, name)
+        require_number(found, len(alike))
+        handles |= zip(alike, split(found, len(alike)), strict=True)
+    return handles
