@@ -14,9 +14,9 @@ from mlir_sched.program.rewrites.layout.channel_dims import (
     Program,
     Value,
     channel_dims,
-    holds,
     moved_bytes,
     order_of,
+    orders_last,
     reshaped_groups,
 )
 from mlir_sched.program.rewrites.layout.choice import choose
@@ -67,7 +67,7 @@ class Building:
     @property
     def copied(self) -> dict[Hashable, int]:
         """The values that are copied into the other layout where the least is, with the bytes of each."""
-        return copied(self.program, choose(self.program).last)
+        return copied(self.program, choose(self.program).keys())
 
 
 def copied(program: Program, last: Set[Hashable]) -> dict[Hashable, int]:
@@ -94,7 +94,7 @@ def test_a_channel_shuffle_splits_permutes_and_joins_channels() -> None:
     built.border(joined)
     known = channel_dims(built.program)
     assert [sorted(known[value]) for value in (image, parts, turned, joined)] == [[1], [1, 2], [1, 2], [1]]
-    assert all(holds(built.program, op, known) for op in built.ops[:-1])
+    assert all(orders_last(built.program, op, known) for op in built.ops[:-1])
     assert built.copied.keys() == {0, joined}, "image and result alone"
 
 
@@ -124,7 +124,7 @@ def test_dims_of_size_one_move_for_nothing() -> None:
     flat = built.op(Form.GROUPED, [image], [(0, 1, 1, 1), (0, 1)], (1, 8))
     built.border(flat)
     assert not built.copied
-    assert len(choose(built.program).last) == 2
+    assert len(choose(built.program)) == 2
     assert reshaped_groups([(1, 8, 1, 1), (1, 8)], ((0, 1, 1, 1), (0, 1)), [(0, 2, 3, 1), (0, 1)]) == [[0], [1, 2, 3]]
 
 
@@ -137,7 +137,7 @@ def test_ops_that_disagree_keep_the_layout_of_what_is_nearest() -> None:
     assert known[image] == {1}
     assert known[turned] == {2}
     assert both not in known
-    assert not holds(built.program, built.ops[-1], known)
+    assert not orders_last(built.program, built.ops[-1], known)
 
 
 def test_the_smaller_of_two_values_is_copied() -> None:
@@ -172,8 +172,8 @@ def test_no_choice_copies_less(seed: int) -> None:
         values.append(built.window(reads[0]) if kind == "window" else getattr(built, kind)(*reads))
     built.border(*drawn.choices(values, k=2))
     program = built.program
-    known, last = channel_dims(program), choose(program).last
-    free = [key for key, op in program.ops.items() if holds(program, op, known) and not op.channels]
+    known, last = channel_dims(program), choose(program).keys()
+    free = [key for key, op in program.ops.items() if orders_last(program, op, known) and not op.channels]
     fixed = {key for key, op in program.ops.items() if op.channels}
     best = min(sum(copied(program, fixed | {*some}).values()) for some in _subsets(free))
     assert sum(copied(program, last).values()) == best

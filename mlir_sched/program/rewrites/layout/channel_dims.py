@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 Dims = frozenset[int]
@@ -61,7 +62,7 @@ class Op:
     axes: tuple[tuple[int | None, ...], ...] = ()
     channels: Dims = frozenset()
 
-    @property
+    @cached_property
     def tied(self) -> list[tuple[Hashable, tuple[int | None, ...]]]:
         """The values that have dims of its axes, with the axes of their dims."""
         pairs = zip((*self.reads, *self.makes), self.axes, strict=True)
@@ -116,22 +117,21 @@ def linked_dims(program: Program, op: Op, known: Mapping[Hashable, Dims]) -> Map
     """Return the channels of all values of an op, from those that are known; none where these do not fit together."""
     given = [axes[dim] for value, axes in op.tied for dim in known.get(value, ())]
     found = dict(_linked(program, op, op.channels.union(axis for axis in given if axis is not None)))
-    sizes = {value: program.values[value].shape for value in found}
-    large = [
-        {dim for dim in found[value] ^ known.get(value, found[value]) if sizes[value][dim] != 1} for value in found
-    ]
-    return {} if any(large) else {value: known.get(value, dims) for value, dims in found.items()}
+    other = ((value, dim) for value, dims in found.items() for dim in dims ^ known.get(value, dims))
+    fit = all(program.values[value].shape[dim] == 1 for value, dim in other)
+    return {value: known.get(value, dims) for value, dims in found.items()} if fit else {}
 
 
-def holds(program: Program, op: Op, known: Mapping[Hashable, Dims]) -> bool:
-    """Say whether an op can be computed with its values channels last."""
+def orders_last(program: Program, op: Op, known: Mapping[Hashable, Dims]) -> dict[Hashable, Order]:
+    """Return the orders of an op's values if it can be computed with them channels last; else none."""
     if op.form is None or any(value not in known for value, _ in op.tied) or not linked_dims(program, op, known):
-        return False
+        return {}
     shapes = [program.values[value].shape for value, _ in op.tied]
     orders = [order_of(len(shape), known[value]) for (value, _), shape in zip(op.tied, shapes, strict=True)]
+    fit = op.form is Form.ANY or len(set(orders)) == 1
     if op.form is Form.GROUPED:
-        return reshaped_groups(shapes, op.axes, orders) is not None
-    return op.form is Form.ANY or len(set(orders)) == 1
+        fit = reshaped_groups(shapes, op.axes, orders) is not None
+    return {value: order for (value, _), order in zip(op.tied, orders, strict=True) if fit}
 
 
 def reshaped_groups(

@@ -123,13 +123,11 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
         Where every layer reads what all layers before it made, joins begin with the operands of other joins: these are
         read in place of their operands.
         """
-        known = read(program)
-        choice, sites = choose(known), list[LayoutSite]()
-        for op in (op for op in known.ops if op in choice.last):
-            orders, first = choice.orders(known.ops[op]), None
-            if op.name == CONCAT and (first := begun_by(op, [site.op for site in sites if site.op.name == CONCAT])):
-                orders[first.result] = orders[op.result]
-            sites.append(LayoutSite(op, RULES[op.name], orders, first))
+        chosen = choose(read(program))
+        joins = [op for op in chosen if op.name == CONCAT]
+        first = {op: begun_by(op, joins[:number]) for number, op in enumerate(joins)}
+        orders = {op: chosen[op] | chosen.get(first.get(op), {}) for op in chosen}
+        sites = [LayoutSite(op, RULES[op.name], orders[op], first.get(op)) for op in chosen]
         return [site for site in sites if site.moves]
 
     def inputs(self, op: Any, site: LayoutSite, *others: Any) -> list[Any]:

@@ -8,46 +8,21 @@ capacities are the bytes of these copies.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from typing import Any
 
-from mlir_sched.program.rewrites.layout.channel_dims import (
-    Dims,
-    Op,
-    Order,
-    Program,
-    channel_dims,
-    holds,
-    moved_bytes,
-    order_of,
-)
+from mlir_sched.program.rewrites.layout.channel_dims import Dims, Order, Program, channel_dims, moved_bytes, orders_last
 from mlir_sched.program.rewrites.layout.minimum_cut import Edge, sink_side
 
 LAST, FIRST = "channels last", "as in the model"
 """Source and sink of the graph."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The layout of every value.
-
-    Attributes:
-        channels: The dims that are channels, by value; none for values that are not listed.
-        last: The ops that are computed channels last.
-    """
-
-    channels: Mapping[Hashable, Dims]
-    last: frozenset[Hashable]
-
-    def orders(self, op: Op) -> dict[Hashable, Order]:
-        """Return the orders of the values of an op that is computed channels last."""
-        return {value: order_of(len(axes), self.channels[value]) for value, axes in op.tied}
-
-
-def choose(program: Program) -> Choice:
-    """Return the layout in which a program copies the least."""
+def choose(program: Program) -> Mapping[Any, dict[Any, Order]]:
+    """Return the ops that are computed channels last, so that the least is copied, with the orders of their values."""
     known = channel_dims(program)
-    free = {key for key, op in program.ops.items() if holds(program, op, known)}
-    return Choice(known, frozenset(free - sink_side(_edges(program, known, free), LAST, FIRST)))
+    free = {key: orders for key, op in program.ops.items() if (orders := orders_last(program, op, known))}
+    first = sink_side(_edges(program, known, free.keys()), LAST, FIRST)
+    return {key: orders for key, orders in free.items() if key not in first}
 
 
 def _edges(program: Program, known: Mapping[Hashable, Dims], free: Set[Hashable]) -> Iterator[Edge]:
