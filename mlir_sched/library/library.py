@@ -9,7 +9,7 @@ What reads a library raises a ScriptError where its text does not parse.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,8 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import APPLIED, EMISSION, SEQUENCE_CHOSEN
 from mlir_sched.compiler.flags import DISPATCH_ENTRY, PROGRAM_ENTRY
-from mlir_sched.compiler.operations import named_attributes, producer, walk
+from mlir_sched.compiler.operations import first_function, named_attributes, producer, walk
+from mlir_sched.compiler.worker.preconfiguration import prepared_programs
 from mlir_sched.errors import ScriptError
 from mlir_sched.library import RewriteScript
 from mlir_sched.library.matcher import append_matcher
@@ -33,7 +34,13 @@ from mlir_sched.transform_scripts.script.building import (
     suppress,
 )
 from mlir_sched.transform_scripts.script.form import SKETCH, script_context
-from mlir_sched.transform_scripts.script.reading import parse_module, read_decisions, sequence_text, symbol_of
+from mlir_sched.transform_scripts.script.reading import (
+    parse_module,
+    read_decisions,
+    sequence_text,
+    sequence_texts,
+    symbol_of,
+)
 
 REWRITE = "mlir_sched.rewrite"
 """Attribute of the library's program entry that names the rewrite."""
@@ -77,13 +84,15 @@ def build_library(
     rewrite: RewriteScript | None = None,
     *,
     program: Trace | None = None,
-    emission: str = "",
+    emission: Callable[[str], str] | None = None,
 ) -> str:
     """Return the text of a library that applies each sequence to the dispatch it was tuned for.
 
     Args:
         sequences: The sequences; where several match a dispatch, the first applies.
         program: The decisions about the program, which lead to the rewrite and to the compiler's flags.
+        emission: Returns the name of the emission that the library states, given its text without that name; None for
+            a library that states none.
 
     Raises:
         MlirSchedError: A task's program has no store to match from.
@@ -91,21 +100,32 @@ def build_library(
     """
     with script_context(), ir.Location.unknown():
         module = ir.Module.parse(rewrite.text) if rewrite else new_library()
-        if emission:
-            module.operation.attributes[EMISSION] = ir.StringAttr.get(emission)
-        for sequence in sequences:
+        prepared = prepared_programs([sequence.source for sequence in sequences])
+        for sequence, of_task in zip(sequences, prepared.body, strict=True):
+            function = first_function(of_task.operation)
             _append_sequence(module, sequence)
-            append_matcher(
-                module, _matcher(sequence.symbol), sequence.source, claimed=SEQUENCE_CHOSEN, only=sequence.only
-            )
+            append_matcher(module, _matcher(sequence.symbol), function, claimed=SEQUENCE_CHOSEN, only=sequence.only)
             _append_trial(module, sequence.symbol)
         _append_program_entry(module, rewrite, program)
         _append_dispatch_entry(module, [sequence.symbol for sequence in sequences])
         text = print_module(module)
-    for sequence in sequences:
-        if sequence.script and sequence_text(text, sequence.symbol) != sequence_text(sequence.script):
-            raise ScriptError(f"@{sequence.symbol}: the script to emit is not the one that was measured")
+        if emission is not None:
+            module.operation.attributes[EMISSION] = ir.StringAttr.get(emission(text))
+            text = print_module(module)
+    _require_measured_scripts(text, [sequence for sequence in sequences if sequence.script])
     return text
+
+
+def _require_measured_scripts(library: str, sequences: Sequence[TunedSequence]) -> None:
+    """Compare the sequences of a library with the scripts that were measured.
+
+    Raises:
+        ScriptError: A sequence is another script than the one that was measured.
+    """
+    texts = sequence_texts(library, [sequence.symbol for sequence in sequences]) if sequences else {}
+    for sequence in sequences:
+        if texts[sequence.symbol] != sequence_text(sequence.script):
+            raise ScriptError(f"@{sequence.symbol}: the script to emit is not the one that was measured")
 
 
 def provenance_of(library: str) -> dict[str, dict[str, str]]:

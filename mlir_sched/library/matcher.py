@@ -19,8 +19,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import structured
 
-from mlir_sched.compiler.operations import captured, first_function, named_attributes, producer
-from mlir_sched.compiler.worker.preconfiguration import prepared_module
+from mlir_sched.compiler.operations import captured, named_attributes, producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.transform_scripts.script.building import append_dag
 from mlir_sched.transform_scripts.script.form import to_attribute
@@ -38,12 +37,13 @@ _LEAVES = (
 _SEGMENTS = "operandSegmentSizes"
 
 
-def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only: Sequence[str] = ()) -> None:
+def append_matcher(module: Any, symbol: str, function: Any, *, claimed: str, only: Sequence[str] = ()) -> None:
     """Append a matcher to a transform library (in the current context).
 
     The matcher takes a dispatch's function and returns it, or fails silently.
 
     Args:
+        function: The function of the dispatch, as scripts meet it.
         claimed: Attribute of functions that another sequence was chosen for, which do not match.
         only: Names of the functions that may match; when empty, every name may match.
 
@@ -52,8 +52,7 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
     """
     any_op = transform.AnyOpType.get()
     readonly = [{"transform.readonly": ir.UnitAttr.get()}]
-    payload = prepared_module(source)  # owns the operations that the matcher is made from
-    operations = [op.operation for op in first_function(payload.operation).regions[0].blocks[0]]
+    operations = [op.operation for op in function.regions[0].blocks[0]]
     kind = next((op.name for op in operations if op.name in (STORE, STORE_TO_BUFFER)), "")
     stores = [op for op in operations if op.name == kind]
     if not stores:
@@ -61,12 +60,12 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
     with ir.InsertionPoint(module.body):
         sequence = transform.NamedSequenceOp(symbol, [any_op], [any_op], arg_attrs=readonly)
     with ir.InsertionPoint(sequence.body):
-        function = sequence.bodyTarget
-        _require_count(_find(FUNCTION, function, attributes={claimed: ir.UnitAttr.get()}), 0)
+        target = sequence.bodyTarget
+        _require_count(_find(FUNCTION, target, attributes={claimed: ir.UnitAttr.get()}), 0)
         if only:
-            named = [_find(FUNCTION, function, attributes={"sym_name": ir.StringAttr.get(name)}) for name in only]
+            named = [_find(FUNCTION, target, attributes={"sym_name": ir.StringAttr.get(name)}) for name in only]
             _require_count(transform.MergeHandlesOp(named).result, 1)
-        found = _find(kind, function)
+        found = _find(kind, target)
         _require_count(found, len(stores))
         matcher = _Matcher()
         for handle, store in zip(_split(found, len(stores)), stores, strict=True):
@@ -74,7 +73,7 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
                 matcher.match(handle, store)
             else:
                 matcher.match_operand(handle, store, 0)
-        transform.YieldOp([function])
+        transform.YieldOp([target])
 
 
 class _Matcher:

@@ -111,8 +111,8 @@ class Prover:
         if not sequences and variant.variant.rewrite is None:
             return EmittedFiles("", flags)
         rewrite, program = variant.variant.rewrite, self._decided(variant)
-        build = partial(build_library, list(sequences.values()), rewrite, program=program)
-        return EmittedFiles(build(emission=name_of_emission(build(), flags)), flags)
+        named = partial(name_of_emission, flags=flags)
+        return EmittedFiles(build_library([*sequences.values()], rewrite, program=program, emission=named), flags)
 
     def _decided(self, variant: BuiltVariant) -> Trace | None:
         return self.space.trace_of(variant.variant.plan) if self.space else None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +17,12 @@ from payloads import PAYLOADS, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.compiler.flags import library_flags, read_response_file, write_response_file
+from mlir_sched.compiler.worker import preconfiguration
 from mlir_sched.library.library import TunedSequence, build_library, provenance_of
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.transform_scripts.script import reading
 
 pytestmark = pytest.mark.promise
 
@@ -107,6 +111,26 @@ def test_each_sequence_is_applied_once(
     assert applied(tmp_path, here, library, together(*parts)) == {f"part_{i}": 1 for i in range(4)}
     assert provenance_of(library)["part_2"]["seed"] == "0"
     assert list(provenance_of(library)) == [f"part_{i}" for i in range(4)]
+
+
+def test_a_library_is_put_together_once_and_read_once_whatever_it_states_and_holds(
+    sequence_for: Callable[[Payload, str], TunedSequence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [sequence_for(part, f"part_{i}") for i, part in enumerate([matmul(64, 48, 80), softmax(4, 32, 128)])]
+    sequences = [replace(each, script=each.space.script(each.trace, each.symbol)) for each in made]
+    read, passes, named = list[str](), list[str](), list[str]()
+    monkeypatch.setattr(reading, "parse_module", noting(read, reading.parse_module))
+    monkeypatch.setattr(preconfiguration, "run_passes", noting(passes, preconfiguration.run_passes))
+    library = build_library(sequences, emission=noting(named, lambda _: "abc"))
+    assert read.count(library) == 1
+    assert len(passes) == 1
+    assert named == [build_library(sequences)]
+    assert library.replace('mlir_sched.emission = "abc", ', "", 1) == named[0] != library
+
+
+def noting(given: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that notes the first text that it is given."""
+    return lambda text, *others: (given.append(text), function(text, *others))[1]
 
 
 @pytest.mark.parametrize("name", ["tuned", "tuned (new) folder"])

@@ -52,7 +52,7 @@ def variant(path: Path) -> Variant:
 
 @pytest.fixture(scope="module")
 def folder(variant: Variant) -> TunedFolder:
-    library = build_library([], variant.rewrite, program=SPACE.trace_of(variant.plan), emission="abc")
+    library = build_library([], variant.rewrite, program=SPACE.trace_of(variant.plan), emission=lambda _: "abc")
     flags = (*cases.TARGET.flags, *variant.plan.flags)
     summary = {"program": {"decisions": EMITTED}}
     return TunedFolder(Path("tuned"), flags, library, Path("tuned/library.mlir"), None, summary)
@@ -110,7 +110,7 @@ def test_an_edited_algorithm_brings_another_rewrite(folder: TunedFolder, path: P
     assert has_rewrite(found.folder.library, both.rewrite)
     assert found.folder.flags == (*cases.TARGET.flags, *both.plan.flags)
     assert {d.name: d.value for d in program_decisions(found.folder.library)} == {**EMITTED, SECOND: WINOGRAD}
-    expected = build_library([], both.rewrite, program=SPACE.trace_of(both.plan), emission="abc")
+    expected = build_library([], both.rewrite, program=SPACE.trace_of(both.plan), emission=lambda _: "abc")
     assert sorted(found.folder.library.splitlines()) == sorted(expected.splitlines()), "only the order may differ"
 
 

@@ -49,7 +49,7 @@ def install_program(
     origin = {"dispatch": task.name, "task": task.key}
     sequences = [TunedSequence(SCRIPT, task.source, space, trace, origin, task.name)]
     program = ProgramSpace((Plan(), variant.plan.base), sites).trace_of(variant.plan)
-    library = build_library(sequences, variant.rewrite, program=program, emission="abc")
+    library = build_library(sequences, variant.rewrite, program=program, emission=lambda _: "abc")
     summary = {
         "target": target.name,
         "threads": 1,

@@ -1,6 +1,6 @@
 """Reading of scripts: traces of sequences, their text for comparison, sequences taken from a library and put back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from iree.compiler import ir
@@ -93,19 +93,36 @@ def sequence_text(
         ScriptError: The text does not parse, or has no such sequence or decision.
     """
     with script_context(), ir.Location.unknown():
-        source, module = parse_module(text), new_library()
-        op = _copy_sequence(find_sequence(source, symbol).operation, ir.InsertionPoint(module.body))
-        if values is not None:
-            _write_values(op, values)
-        for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
-            if name.startswith("mlir_sched.") and name != SKETCH:
-                del op.attributes[name]
-        for inner in () if distributions else op.regions[0].blocks[0]:
-            for name in (DISTRIBUTION, STATIC):
-                if name in inner.operation.attributes:
-                    del inner.operation.attributes[name]
-        op.attributes["sym_name"] = ir.StringAttr.get(SEQUENCE)
-        return str(module)
+        module = parse_module(text)  # an operation does not keep its module
+        return _text_of(find_sequence(module, symbol).operation, values, distributions=distributions)
+
+
+def sequence_texts(text: str, symbols: Collection[str]) -> dict[str, str]:
+    """Return what :func:`sequence_text` returns for some sequences of a library, by symbol.
+
+    Raises:
+        ScriptError: The text does not parse, or lacks one of the sequences.
+    """
+    with script_context(), ir.Location.unknown():
+        module = parse_module(text)
+        return {symbol: _text_of(find_sequence(module, symbol).operation) for symbol in symbols}
+
+
+def _text_of(sequence: ir.Operation, values: Mapping[str, Value] | None = None, *, distributions: bool = True) -> str:
+    """Return a sequence as text for comparison; the other arguments are those of :func:`sequence_text`."""
+    module = new_library()
+    op = _copy_sequence(sequence, ir.InsertionPoint(module.body))
+    if values is not None:
+        _write_values(op, values)
+    for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
+        if name.startswith("mlir_sched.") and name != SKETCH:
+            del op.attributes[name]
+    for inner in () if distributions else op.regions[0].blocks[0]:
+        for name in (DISTRIBUTION, STATIC):
+            if name in inner.operation.attributes:
+                del inner.operation.attributes[name]
+    op.attributes["sym_name"] = ir.StringAttr.get(SEQUENCE)
+    return str(module)
 
 
 def find_sequence(module: ir.Module, symbol: str) -> Any:

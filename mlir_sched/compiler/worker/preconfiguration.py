@@ -8,12 +8,14 @@ buildLLVMGPUCodegenConfigurationPassPipeline). IREE later runs all these passes 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import first_function
+from mlir_sched.compiler.operations import first_function, walk
 from mlir_sched.compiler.passes import run_passes
+from mlir_sched.errors import CompilerError
 
 _COMMON = (
     "iree-codegen-type-propagation",
@@ -59,12 +61,51 @@ def run_preconfiguration(function: Any) -> None:
         CompilerError: A pass fails.
     """
     variant = _variant_of(function)
-    backend = _BACKEND.match(str(variant.attributes["target"]))
-    assert backend is not None
-    passes = _PASSES.get(backend.group(1), _GPU)
-    on_function = f"builtin.module(func.func({','.join(passes)}))"
-    pipeline = f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
-    run_passes(pipeline, variant)
+    run_passes(_pipeline(_backend(variant)), variant)
+
+
+def prepared_programs(sources: Sequence[str]) -> Any:
+    """Return a module of tasks' programs with their dispatches as scripts meet them; the passes run once.
+
+    Raises:
+        CompilerError: A pass fails, or the dispatches are for several backends.
+    """
+    whole = ir.Module.create()
+    with ir.InsertionPoint(whole.body):
+        for source in sources:
+            ir.Module.parse(source).operation.clone()
+    _run_on_all(whole, "builtin.module(builtin.module({}))")
+    return whole
+
+
+def run_preconfigurations(module: Any) -> None:
+    """Run the passes of :func:`run_preconfiguration` on all dispatches of a program, at once.
+
+    Raises:
+        CompilerError: A pass fails, or the dispatches are for several backends.
+    """
+    _run_on_all(module, "builtin.module({})")
+
+
+def _run_on_all(module: Any, around: str) -> None:
+    """Run the passes on all executables of a module; ``around`` is a pipeline with a place for that of executables."""
+    backends = {_backend(op) for op in walk(module.operation) if op.name == _VARIANT}
+    if len(backends) > 1:
+        raise CompilerError(f"the dispatches are for several backends: {', '.join(sorted(backends))}")
+    for backend in backends:
+        run_passes(around.format(f"hal.executable({_pipeline(backend)})"), module.operation)
+
+
+def _pipeline(backend: str) -> str:
+    """Return the passes for a backend, on an executable's variant."""
+    on_function = f"builtin.module(func.func({','.join(_PASSES.get(backend, _GPU))}))"
+    return f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
+
+
+def _backend(variant: Any) -> str:
+    found = _BACKEND.match(str(variant.attributes["target"]))
+    assert found is not None
+    return found.group(1)
 
 
 def _variant_of(function: Any) -> Any:

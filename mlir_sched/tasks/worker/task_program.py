@@ -50,10 +50,36 @@ class TaskProgram:
     outputs: tuple[TensorSpec, ...]
 
 
-def build_task_program(module: Any, dispatch: Any, numbers: Sequence[Sequence[int]] = ()) -> TaskProgram:
+@dataclass(frozen=True)
+class Surroundings:
+    """What the programs of a module's dispatches take over from the module.
+
+    Attributes:
+        attributes: The attributes of the module but its name.
+        shared: The devices, which all programs have.
+        executables: The executables by symbol.
+    """
+
+    attributes: Mapping[str, Any]
+    shared: tuple[Any, ...]
+    executables: Mapping[str, Any]
+
+    @staticmethod
+    def of(module: Any) -> Surroundings:
+        """Return the surroundings of the dispatches in a module at the flow phase."""
+        operations = [op.operation for op in module.regions[0].blocks[0]]
+        return Surroundings(
+            {name: module.attributes[name] for name in module.attributes if name != "sym_name"},
+            tuple(op for op in operations if op.name == "util.global" and "!hal.device" in str(op.attributes["type"])),
+            {symbol_of(op): op for op in operations if op.name == "flow.executable"},
+        )
+
+
+def build_task_program(around: Surroundings, dispatch: Any, numbers: Sequence[Sequence[int]] = ()) -> TaskProgram:
     """Return the program of one ``flow.dispatch`` of a module at the flow phase.
 
     Args:
+        around: The surroundings of the module's dispatches.
         numbers: Per number that the program takes, the positions of the operands that are this number.
 
     Raises:
@@ -77,7 +103,7 @@ def build_task_program(module: Any, dispatch: Any, numbers: Sequence[Sequence[in
         ]
     )
     inputs = (*tensors, *(TensorSpec((), _passed_as(type_), by_value=True) for type_ in taken))
-    return TaskProgram(_with_function(str(_frame(module, dispatch)), function), inputs, outputs)
+    return TaskProgram(_with_function(str(_frame(around, dispatch)), function), inputs, outputs)
 
 
 def _with_function(module: str, function: str) -> str:
@@ -166,20 +192,16 @@ def _constant(value: Any) -> str:
     return text
 
 
-def _frame(module: Any, dispatch: Any) -> Any:
+def _frame(around: Surroundings, dispatch: Any) -> Any:
     """Return a module with the devices and the one executable that the dispatch calls."""
     executable_name, export_name = ir.SymbolRefAttr(dispatch.attributes["entry_points"][0]).value
     frame = ir.Module.create()
-    for name in module.attributes:
-        if name != "sym_name":
-            frame.operation.attributes[name] = module.attributes[name]
+    for name, attribute in around.attributes.items():
+        frame.operation.attributes[name] = attribute
     with ir.InsertionPoint(frame.body):
-        for op in module.regions[0].blocks[0]:
-            inner = op.operation
-            if inner.name == "util.global" and "!hal.device" in str(inner.attributes["type"]):
-                inner.clone()
-            if inner.name == "flow.executable" and symbol_of(inner) == executable_name:
-                _rename(inner.clone(), export_name)
+        for device in around.shared:
+            device.clone()
+        _rename(around.executables[executable_name].clone(), export_name)
     return frame
 
 

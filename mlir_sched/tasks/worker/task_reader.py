@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler.operations import first_function
 from mlir_sched.compiler.reasons import reason
-from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
 from mlir_sched.errors import CompilerError
 from mlir_sched.payload import Dispatch
 from mlir_sched.tasks.task import Task
@@ -18,8 +16,8 @@ from mlir_sched.tasks.worker.analysis import NotTunableError, OnlyCopiesError, a
 from mlir_sched.tasks.worker.call_counts import DispatchCall
 from mlir_sched.tasks.worker.integers.integer_ranges import IntegerRanges
 from mlir_sched.tasks.worker.passed_numbers import dispatches_by_entry, passed_numbers
-from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
-from mlir_sched.tasks.worker.task_sources import compiled_alone, compiled_together
+from mlir_sched.tasks.worker.task_program import Surroundings, TaskProgram, build_task_program
+from mlir_sched.tasks.worker.task_sources import TaskSource, compiled_alone, compiled_together
 
 TOGETHER = "all dispatches together"
 """What is at work while the programs of all tasks are compiled at once; skipped, each is compiled alone."""
@@ -45,13 +43,13 @@ class TaskReader:
     at_work: Path
     errors: list[str] = field(default_factory=list)
     _programs: dict[str, TaskProgram] = field(default_factory=dict)  # by the key of their code alone
-    _modules: dict[str, Any] = field(default_factory=dict)  # of these programs, at the executable-sources phase
+    _sources: dict[str, TaskSource] = field(default_factory=dict)  # of these programs, where compiled together
     _calls: dict[str, list[Any]] = field(default_factory=dict)  # all calls in the program, by entry point
 
     def tasks(self, module: Any, calls: Iterable[DispatchCall]) -> tuple[Task, ...]:
         """Return the tasks of the calls in a program, those of equal code merged, in the order of their first call."""
-        self._calls, ranges = dispatches_by_entry(module), IntegerRanges(module)
-        cut = merge_equal(self._cut(module, call, ranges) for call in calls)
+        self._calls, ranges, around = dispatches_by_entry(module), IntegerRanges(module), Surroundings.of(module)
+        cut = merge_equal(self._cut(around, call, ranges) for call in calls)
         self._compile_together([each.key for each in cut if with_reuse(each, self.reused).key not in self.known])
         found = tuple(map(self._read, cut))
         self.at_work.write_text("")
@@ -68,9 +66,9 @@ class TaskReader:
             return
         self.at_work.write_text(TOGETHER)
         with suppress(CompilerError):
-            self._modules = dict(zip(programs, compiled_together([*programs.values()]), strict=True))
+            self._sources = dict(zip(programs, compiled_together([*programs.values()]), strict=True))
 
-    def _cut(self, module: Any, call: DispatchCall, ranges: IntegerRanges) -> Task:
+    def _cut(self, around: Surroundings, call: DispatchCall, ranges: IntegerRanges) -> Task:
         """Return the task of some calls, without its source; its program, if there is one, is kept."""
         self.at_work.write_text(call.entry)
         task = Task(
@@ -90,7 +88,7 @@ class TaskReader:
             return replace(task, not_tunable=self.skipped[call.entry])
         try:
             numbers = passed_numbers(call.ops, self._calls[str(call.ops[0].attributes["entry_points"][0])])
-            program = build_task_program(module, call.ops[0], numbers.groups)
+            program = build_task_program(around, call.ops[0], numbers.groups)
             limits = (*ranges.of_inputs(call.ops[0]), *(None for _ in numbers.groups))
         except NotTunableError as error:
             return replace(task, not_tunable=reason(str(error)))
@@ -112,8 +110,8 @@ class TaskReader:
         if cut.key not in self._programs:
             return task
         try:
-            module = self._modules.pop(cut.key, None) or compiled_alone(self._programs[cut.key].text)
-            source, dispatch = str(module), dispatch_of(module)
+            source = self._sources.pop(cut.key, None) or compiled_alone(self._programs[cut.key].text)
+            dispatch = dispatch_of(source.function)
         except NotTunableError as error:
             return replace(task, not_tunable=reason(str(error)))
         except CompilerError as error:
@@ -122,8 +120,8 @@ class TaskReader:
             return self._broken(task, error)
         if isinstance(dispatch, NotTunableError):
             copies = isinstance(dispatch, OnlyCopiesError)
-            return replace(task, source=source, not_tunable=reason(str(dispatch)), only_copies=copies)
-        return replace(task, source=source, dispatch=dispatch)
+            return replace(task, source=source.text, not_tunable=reason(str(dispatch)), only_copies=copies)
+        return replace(task, source=source.text, dispatch=dispatch)
 
     def _broken(self, task: Task, error: Exception) -> Task:
         """Return a task that an error of mlir-sched's own keeps from being tuned, and keep its traceback."""
@@ -159,12 +157,10 @@ def with_reuse(task: Task, reused: int) -> Task:
     return replace(task, key=key, reuse_bytes=reused)
 
 
-def dispatch_of(module: Any) -> Dispatch | NotTunableError:
-    """Return the dispatch of a program at executable-sources, or why it cannot be tuned (changes the module)."""
-    function = first_function(module.operation)
+def dispatch_of(function: Any) -> Dispatch | NotTunableError:
+    """Return the dispatch of a function as a script meets it, or of None; or why it cannot be tuned."""
     if function is None:
         return NotTunableError("it has no code of its own")
-    run_preconfiguration(function)
     try:
         return analyse(function)
     except NotTunableError as error:

@@ -2,17 +2,20 @@
 
 IREE's passes up to this phase take 0.1 s for a single dispatch, almost all of it whatever the dispatch is: each of a
 hundred passes collects its patterns anew (IREE 3.13). The tasks of a model are therefore put into one program, which
-runs through the passes once, and is taken apart again. What the passes make of a dispatch does not depend on the other
-dispatches of the program (``tests/tasks/test_exported_models.py`` compares).
+runs through the passes once, and is taken apart again. The passes that bring dispatches to the state that scripts meet
+run once, too. What the passes make of a dispatch does not depend on the other dispatches of the program
+(``tests/tasks/test_exported_models.py`` compares).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 
 from mlir_sched.compiler.chain import TASK
-from mlir_sched.compiler.operations import symbol_of, walk
+from mlir_sched.compiler.operations import first_function, symbol_of, walk
+from mlir_sched.compiler.worker.preconfiguration import run_preconfigurations
 from mlir_sched.compiler.worker.session import FLOW, SOURCES, Compilation
 from mlir_sched.errors import CompilerError
 from mlir_sched.tasks.worker.task_program import SYMBOL
@@ -21,19 +24,36 @@ _CALLED = "entry_points"
 """The attribute of a dispatch that names what is called, as (executable, ..., export)."""
 
 
-def compiled_alone(text: str) -> Any:
-    """Return one task's program at the executable-sources phase.
+@dataclass(frozen=True)
+class TaskSource:
+    """A task's program at the executable-sources phase.
+
+    Attributes:
+        text: The program.
+        function: Its dispatch as a script meets it; None for a dispatch without code of its own.
+        module: The module that the function is in, which has to stay.
+    """
+
+    text: str
+    function: Any
+    module: Any
+
+
+def compiled_alone(text: str) -> TaskSource:
+    """Return one task's program.
 
     Raises:
         CompilerError: The compiler rejects the program.
     """
     module = ir.Module.parse(text)
     _run(module)
-    return module
+    source = str(module)
+    run_preconfigurations(module)
+    return TaskSource(source, first_function(module.operation), module)
 
 
-def compiled_together(texts: Sequence[str]) -> list[Any]:
-    """Return programs of tasks of one model at the executable-sources phase, the same as :func:`compiled_alone` does.
+def compiled_together(texts: Sequence[str]) -> list[TaskSource]:
+    """Return programs of tasks of one model, the same as :func:`compiled_alone` does.
 
     Args:
         texts: The programs at the flow phase, at least one.
@@ -49,7 +69,10 @@ def compiled_together(texts: Sequence[str]) -> list[Any]:
                 if number == 0 or not _is_shared(op.operation):
                     _rename(op.operation.clone(), SYMBOL, f"{SYMBOL}_{number}", TASK, f"{TASK}_{number}")
     _run(whole)
-    return [_taken_out(whole, number) for number in range(len(programs))]
+    sources = [str(_taken_out(whole, number)) for number in range(len(programs))]
+    run_preconfigurations(whole)
+    named = {symbol_of(op.operation): op.operation for op in whole.body if not _is_shared(op.operation)}
+    return [TaskSource(text, first_function(named[f"{SYMBOL}_{n}"]), whole) for n, text in enumerate(sources)]
 
 
 def _run(module: Any) -> None:
