@@ -2,9 +2,12 @@
 
 from mlir_sched.compiler.compile_result import CompileResult
 from mlir_sched.compiler.iree_compile import (
+    CompiledProgram,
     ModelCompileError,
+    Shown,
     applied_rewrites,
     compile_model,
+    compile_showing,
     compile_to_bytes,
     compiling,
     tuned_dispatches,
@@ -16,13 +19,16 @@ from mlir_sched.compiler.worker_set import WorkerSet
 
 __all__ = [
     "CompileResult",
+    "CompiledProgram",
     "CompilerPool",
     "ModelCompileError",
+    "Shown",
     "TunedDispatch",
     "WorkerLimits",
     "WorkerSet",
     "applied_rewrites",
     "compile_model",
+    "compile_showing",
     "compile_to_bytes",
     "compiling",
     "tuned_dispatches",

@@ -8,8 +8,10 @@ import importlib.util
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from mlir_sched.attributes import REWRITTEN
@@ -31,6 +33,34 @@ _SHORT = ("--mlir-elide-elementsattrs-if-larger=4096", "--mlir-elide-resource-st
 its text. Constants inside dispatches are below these limits."""
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
+
+
+class Shown(Enum):
+    """What a compilation of a model shows beside the compiled model, by the pass after which the compiler prints it."""
+
+    REWRITES = "iree-transform-dialect-interpreter"
+    """What the rewrite of the library put in place."""
+    SCRIPTS = "iree-hal-configure-executables"
+    """The dispatches that have a script."""
+
+
+_FOLDERS = {Shown.REWRITES: "*", Shown.SCRIPTS: "*/hal_executable_*"}
+"""Where the compiler prints the program, and its dispatches: in a folder per operation, inside that of the operation
+around. A program that IREE makes of constants, to evaluate them, lies inside the model's (JitGlobals.cpp)."""
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A compiled model, and what its compilation showed.
+
+    Attributes:
+        rewrites: As :func:`applied_rewrites` returns them; empty unless they are shown.
+        scripts: As :func:`tuned_dispatches` returns them; empty unless they are shown.
+    """
+
+    vmfb: bytes
+    rewrites: Mapping[str, int] = field(default_factory=dict)
+    scripts: tuple[TunedDispatch, ...] = ()
 
 
 class ModelCompileError(MlirSchedError):
@@ -69,31 +99,57 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
 
 @contextmanager
 def compiling(
-    model_path: str | Path, flags: tuple[str, ...], library: Path | None = None
-) -> Iterator[Callable[[], bytes]]:
+    model_path: str | Path, flags: tuple[str, ...], library: Path | None = None, shown: Collection[Shown] = ()
+) -> Iterator[Callable[[], CompiledProgram]]:
     """Compile a model beside other work: start the compiler, and yield a function that returns the compiled model.
 
     Most of the compiler's time is in one thread (LLVM, for the linked code of all dispatches). The compiler is stopped
-    when the context is left before its end. The arguments are those of :func:`compile_model`.
+    when the context is left before its end. The other arguments are those of :func:`compile_model`.
+
+    Args:
+        shown: What the compilation shows on its way; the compiled model is the same.
 
     Raises:
         ModelCompileError: By the function: the compiler failed or reported an error.
     """
     with temporary_folder() as folder:
-        output = Path(folder) / "model.vmfb"
-        with _running_iree_compile(model_path, flags, library, "-o", str(output)) as wait:
+        output, printed = Path(folder) / "model.vmfb", Path(folder) / "printed"
+        arguments = (*_printing(shown, printed), "-o", str(output))
+        with _running_iree_compile(model_path, flags, library, *arguments) as wait:
 
-            def compiled() -> bytes:
+            def compiled() -> CompiledProgram:
                 wait()
-                return output.read_bytes()
+                rewrites = "".join(file.read_text() for file in _files(Shown.REWRITES, printed))
+                scripts = read_tuned_dispatches(_files(Shown.SCRIPTS, printed))
+                return CompiledProgram(output.read_bytes(), rewrites_in(rewrites), scripts)
 
             yield compiled
 
 
 def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
     """Return a compiled model; the arguments and errors are those of :func:`compile_model`."""
-    with compiling(model_path, flags, library) as compiled:
+    return compile_showing(model_path, flags, library, ()).vmfb
+
+
+def compile_showing(
+    model_path: str | Path, flags: tuple[str, ...], library: Path | None = None, shown: Collection[Shown] = tuple(Shown)
+) -> CompiledProgram:
+    """Return a compiled model, and what its compilation shows; arguments and errors as of :func:`compiling`."""
+    with compiling(model_path, flags, library, shown) as compiled:
         return compiled()
+
+
+def _printing(shown: Collection[Shown], folder: Path) -> tuple[str, ...]:
+    """Return the flags with which a compilation prints what it shows into a folder, a file per pass and operation."""
+    if not shown:
+        return ()
+    passes = ",".join(each.value for each in shown)
+    return (f"--mlir-print-ir-after={passes}", f"--mlir-print-ir-tree-dir={folder}", *_SHORT)
+
+
+def _files(shown: Shown, folder: Path) -> list[Path]:
+    """Return the files that a compilation printed, without those of programs inside of the model's."""
+    return sorted(folder.glob(f"{_FOLDERS[shown]}/*_{shown.value}.mlir"))
 
 
 def tuned_dispatches(
@@ -110,7 +166,7 @@ def tuned_dispatches(
     with temporary_folder() as folder:
         stop = ("--compile-to=executable-configurations", f"{_DUMP_FLAG}{folder}", "-o", os.devnull)
         _iree_compile(model_path, (*flags, *_SHORT), library, *stop)
-        return read_tuned_dispatches(Path(folder))
+        return read_tuned_dispatches(sorted(Path(folder).glob("*.mlir")))
 
 
 def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """The dispatches of a model to which a sequence was applied, read from files that the compiler dumps on the way."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,15 +42,15 @@ def tuned_dispatches_in(root: Any) -> list[TunedDispatch]:
     return found
 
 
-def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches in a folder of configured executables, one file each, that carry a sequence's mark."""
+def read_tuned_dispatches(files: Iterable[Path]) -> tuple[TunedDispatch, ...]:
+    """Return the dispatches in files of configured executables that carry a sequence's mark."""
     from iree.compiler import ir
 
     from mlir_sched.attributes import APPLIED
 
     found = []
     with ir.Context(), ir.Location.unknown():
-        for file in sorted(folder.glob("*.mlir")):
+        for file in files:
             text = file.read_text()
             if APPLIED in text:
                 found += tuned_dispatches_in(ir.Module.parse(text).operation)

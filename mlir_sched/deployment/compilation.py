@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler import ModelCompileError, TunedDispatch, compiling, tuned_dispatches
+from mlir_sched.compiler import ModelCompileError, Shown, TunedDispatch, compile_showing
 from mlir_sched.deployment.as_measured import differences
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
@@ -83,14 +83,7 @@ def compile_tuned(
     _require_unedited_program(folder)
     different = differences(folder, flags, scripts)
     try:
-        with compiling(model, everything, library) as compiled:
-            dispatches = tuned_dispatches(model, everything, library) if library else ()
-            applied = _by_script(dispatches)
-            unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
-            unmeasured = _by_script([dispatch for dispatch in dispatches if not _is_measured(dispatch, scripts)])
-            write = not (strict and (unused or unmeasured or different))
-            if write:
-                _write(Path(output), compiled())
+        program = compile_showing(model, everything, library, (Shown.SCRIPTS,) if library else ())
     except ModelCompileError as error:
         if rewrite and f"{library}:" in error.diagnostics:
             raise UserError(
@@ -98,6 +91,12 @@ def compile_tuned(
                 "the same --store, so that dispatches that both have are not measured again"
             ) from error
         raise
+    applied = _by_script(program.scripts)
+    unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
+    unmeasured = _by_script([dispatch for dispatch in program.scripts if not _is_measured(dispatch, scripts)])
+    write = not (strict and (unused or unmeasured or different))
+    if write:
+        _write(Path(output), program.vmfb)
     device = str(folder.summary.get("program", {}).get("device") or "")
     return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, different, device, rewrite)
 

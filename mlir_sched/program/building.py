@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
+from mlir_sched.compiler import ModelCompileError, Shown, compiling
 from mlir_sched.compiler.iree_compile import ModelLimitError
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
@@ -90,12 +90,11 @@ def build_variant(
         library = Path(folder) / LIBRARY if text else None
         if library is not None:
             library.write_text(text)
-        with compiling(path, flags, library) as compiled:
-            model = _model_of(path, target, variant, parameters, not_run, text, known)
-            if variant.rewrite and variant.rewrite.mark not in applied_rewrites(path, flags, library):
+        with compiling(path, flags, library, (Shown.REWRITES,) if text else ()) as compiled:
+            model, program = _model_of(path, target, variant, parameters, not_run, text, known), compiled()
+            if variant.rewrite and variant.rewrite.mark not in program.rewrites:
                 raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
-            vmfb = compiled()
-            return BuiltVariant(variant, model, vmfb, None, flags, build_s=time.monotonic() - start)
+            return BuiltVariant(variant, model, program.vmfb, None, flags, build_s=time.monotonic() - start)
 
 
 @dataclass(frozen=True)

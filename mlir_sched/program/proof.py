@@ -1,12 +1,11 @@
 """Compiles a program with its scripts as a user does, and checks that each script is applied where it was measured.
 
-The library and the flags are written to a scratch folder; the proven files are later installed unchanged. A compilation
-up to the configuration of dispatches, about half of a whole compilation, tells which dispatch every script was applied
-to, and with what code. This code has to equal the code that was measured alone, and no other dispatch may have a
-script. Then the program is compiled.
+The library and the flags are written to a scratch folder; the proven files are later installed unchanged. The
+compilation shows on its way which dispatch every script was applied to, and with what code. This code has to equal the
+code that was measured alone, and no other dispatch may have a script.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,8 @@ from mlir_sched.compiler import (
     ModelCompileError,
     TunedDispatch,
     applied_rewrites,
+    compile_showing,
     compile_to_bytes,
-    compiling,
-    tuned_dispatches,
 )
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.library.library import TunedSequence, build_library
@@ -91,15 +89,16 @@ class Prover:
             names = {task.name for task in variant.model.tasks}
             flags = self._write(files)
             if not kept:
-                self._require_rewrite(variant, flags)
+                if variant.variant.rewrite:
+                    _require_rewrite(variant, applied_rewrites(self.model, flags, None))
                 return Proven(variant, {}, dropped, files, variant.vmfb, self._decided(variant))
             try:
-                with compiling(self.model, flags) as compiled:
-                    self._require_rewrite(variant, flags)
-                    applied = tuned_dispatches(self.model, flags)
-                    faults = faults_in(kept, applied, names)
-                    if not faults:
-                        return Proven(variant, kept, dropped, files, compiled(), self._decided(variant), applied)
+                program = compile_showing(self.model, flags)
+                _require_rewrite(variant, program.rewrites)
+                faults = faults_in(kept, program.scripts, names)
+                if not faults:
+                    decided, scripts = self._decided(variant), program.scripts
+                    return Proven(variant, kept, dropped, files, program.vmfb, decided, scripts)
             except ModelCompileError as error:
                 faults = self._faults_of_failure(variant, kept, error)
             dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}
@@ -124,16 +123,6 @@ class Prover:
         replace_file(response, files.response(library).encode())
         return (f"@{response}",)
 
-    def _require_rewrite(self, variant: BuiltVariant, flags: tuple[str, ...]) -> None:
-        """Check that the variant's rewrite is applied.
-
-        Raises:
-            ModelCompileError: The rewrite is not applied, or the compiler fails before that.
-        """
-        rewrite = variant.variant.rewrite
-        if rewrite and rewrite.mark not in applied_rewrites(self.model, flags, None):
-            raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
-
     def _faults_of_failure(
         self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError
     ) -> dict[str, Fault]:
@@ -155,6 +144,17 @@ class Prover:
         except ModelCompileError as error:
             return reason(str(error))
         return ""
+
+
+def _require_rewrite(variant: BuiltVariant, found: Collection[str]) -> None:
+    """Check that a variant's rewrite is among those that were found in the program.
+
+    Raises:
+        ModelCompileError: The rewrite is not applied.
+    """
+    rewrite = variant.variant.rewrite
+    if rewrite and rewrite.mark not in found:
+        raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
 
 
 def _kept_apart(sequence: TunedSequence, fault: Fault | None) -> TunedSequence:

@@ -6,7 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler import (
+    CompilerPool,
+    ModelCompileError,
+    Shown,
+    TunedDispatch,
+    compile_showing,
+    compile_to_bytes,
+)
 from mlir_sched.emission.acceptance import NO_LOSS
 from mlir_sched.emission.export import measurement
 from mlir_sched.emission.final_measurement import (
@@ -306,13 +313,12 @@ class _Replay:
     ) -> tuple[list[ReplayedSequence], ProgramTimings]:
         with temporary_folder() as scratch:
             file = Path(scratch) / LIBRARY if library else None
-            applied: tuple[TunedDispatch, ...] = ()
             if file is not None:
                 file.write_text(library)
-                applied = tuned_dispatches(self.path, self.model.flags, file)
-            emitted = compile_to_bytes(self.path, self.model.flags, file)
-        untuned = self._untuned()
-        tuned = CompiledModel(emitted, self.local_sync, Recipe(self.model.flags, library, applied))
+            shown = (Shown.SCRIPTS,) if library else ()
+            emitted = compile_showing(self.path, self.model.flags, file, shown)
+        untuned, applied = self._untuned(), emitted.scripts
+        tuned = CompiledModel(emitted.vmfb, self.local_sync, Recipe(self.model.flags, library, applied))
         run = with_usable_functions(runner, self.model, untuned)
         self.model = against_reference(runner, run, untuned)
         timings = measure_program(runner, self.model, untuned, {}, tuned)

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from marking_spaces import MarkOnly, marking
 from plans import flagged
 from scaled_layers import scaled_layers
 
@@ -218,13 +219,6 @@ func.func @both(%x: tensor<64x48xf32>) -> (tensor<64x48xf32>, tensor<64x48xf32>)
 """
 
 
-class MarkOnly:
-    """A design space whose scripts do nothing but leave their mark."""
-
-    def emit(self, trace: Trace, emitter: Emitter) -> None:
-        pass
-
-
 class Failing(MarkOnly):
     """A design space whose scripts fail on the dispatch they are for."""
 
@@ -262,10 +256,7 @@ def test_a_library_with_another_script_than_the_measured_one_is_refused(sequence
 def test_a_dispatch_with_two_like_stores_is_given_its_sequence_once(here: Target, tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(TWO_RESULTS + elementwise("one", "%r = arith.addf %x0, %x0 : f32"))
     model = extract(tmp_path / "model.mlir", here)
-    space, trace = cast("DesignSpace", MarkOnly()), Trace("mark", ())
-    sequences = [
-        TunedSequence(f"s{i}", task.source, space, trace, dispatch=task.name) for i, task in enumerate(model.tasks)
-    ]
+    sequences = [marking(f"s{i}", task) for i, task in enumerate(model.tasks)]
     assert sequences[0].source.count(STORE) == 2
     for chosen in (sequences, sequences[:1], sequences[1:]):
         found = dispatches(model, here, tmp_path, chosen)
