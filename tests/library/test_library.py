@@ -17,6 +17,7 @@ from payloads import PAYLOADS, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.compiler.flags import library_flags, read_response_file, write_response_file
+from mlir_sched.compiler.passes import run_passes
 from mlir_sched.compiler.worker import preconfiguration
 from mlir_sched.library.library import TunedSequence, build_library, provenance_of
 from mlir_sched.space.design_space import DesignSpace
@@ -120,7 +121,7 @@ def test_a_library_is_put_together_once_and_read_once_whatever_it_states_and_hol
     sequences = [replace(each, script=each.space.script(each.trace, each.symbol)) for each in made]
     read, passes, named = list[str](), list[str](), list[str]()
     monkeypatch.setattr(reading, "parse_module", noting(read, reading.parse_module))
-    monkeypatch.setattr(preconfiguration, "run_passes", noting(passes, preconfiguration.run_passes))
+    monkeypatch.setattr(preconfiguration, "run_passes", noting(passes, run_passes))
     library = build_library(sequences, emission=noting(named, lambda _: "abc"))
     assert read.count(library) == 1
     assert len(passes) == 1
@@ -130,7 +131,12 @@ def test_a_library_is_put_together_once_and_read_once_whatever_it_states_and_hol
 
 def noting(given: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that notes the first text that it is given."""
-    return lambda text, *others: (given.append(text), function(text, *others))[1]
+
+    def noted(text: str, *others: Any) -> Any:
+        given.append(text)
+        return function(text, *others)
+
+    return noted
 
 
 @pytest.mark.parametrize("name", ["tuned", "tuned (new) folder"])

@@ -22,6 +22,7 @@ from mlir_sched.compiler import (
 )
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.library.library import TunedSequence, build_library
+from mlir_sched.processes.executable import running_program
 from mlir_sched.program.building import build_variant
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.proof import Prover
@@ -37,11 +38,11 @@ Compilations = list[Sequence[str]]
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> Compilations:
     """Return the commands of all compilers that are started, as they are."""
-    started, running = Compilations(), iree_compile.running_program
+    started = Compilations()
 
     def noted(command: Sequence[str], *others: Any) -> Any:
         started.append(command)
-        return running(command, *others)
+        return running_program(command, *others)
 
     monkeypatch.setattr(iree_compile, "running_program", noted)
     return started
