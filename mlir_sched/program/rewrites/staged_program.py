@@ -8,11 +8,9 @@ from typing import TypeVar
 
 from iree.compiler import ir
 
-from mlir_sched.library import RewriteScript
-from mlir_sched.library.library import build_library
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.tasks.worker.extraction import apply_to_program
-from mlir_sched.transform_scripts.script.building import new_library, print_module
+from mlir_sched.tasks.worker.extraction import apply_sequence
+from mlir_sched.transform_scripts.script.building import new_library
 
 T = TypeVar("T")
 
@@ -52,9 +50,8 @@ class StagedProgram:
         """Return the program after a single rewrite that applies, whose requirements the program has met."""
 
         def made() -> StagedProgram:
-            library, symbol = self._library(rewrite)
             result = self.module.operation.clone()
-            apply_to_program(build_library([], RewriteScript(rewrite.name, symbol, print_module(library))), result)
+            apply_sequence(*self._library(rewrite), result)
             return StagedProgram(result)
 
         return _once(self._after, rewrite, made)

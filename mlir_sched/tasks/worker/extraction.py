@@ -1,7 +1,8 @@
 """The worker's side of ``tasks/model.py``: brings a model to the flow phase and takes its dispatches out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,26 @@ def apply_to_program(library: str, program: Any) -> None:
         CompilerError: One of IREE's passes that the library runs fails.
         ScriptError: The library does not parse, or its program entry does not apply.
     """
+    with _failure_of_rewrite():
+        apply_sequence(ir.Module.parse(library), PROGRAM_ENTRY, program)
+
+
+def apply_sequence(library: ir.Module, symbol: str, program: Any) -> None:
+    """Apply a named sequence of a transform library to a program; the library stays as it is.
+
+    Raises:
+        CompilerError: One of IREE's passes that the library runs fails.
+        ScriptError: The sequence does not apply, or is not the only one of its name.
+    """
+    with _failure_of_rewrite():
+        (sequence,) = [op for op in library.body if symbol_of(op.operation) == symbol]
+        interpreter.apply_named_sequence(program.operation, sequence, library)
+
+
+@contextmanager
+def _failure_of_rewrite() -> Iterator[None]:
     try:
-        script = ir.Module.parse(library)
-        (entry,) = [op for op in script.body if symbol_of(op.operation) == PROGRAM_ENTRY]
-        interpreter.apply_named_sequence(program.operation, entry, script)
+        yield
     except (ValueError, ir.MLIRError) as error:
         text = f"the rewrite of the program fails: {reason(str(error))}\n{error}"
         raise (CompilerError if _PASS_FAILED in text else ScriptError)(text) from None

@@ -17,7 +17,7 @@ from mlir_sched.compiler.operations import walk
 from mlir_sched.errors import CompilerError, ScriptError, UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
-from mlir_sched.program.rewrites import pipeline
+from mlir_sched.program.rewrites import pipeline, staged_program
 from mlir_sched.program.rewrites.replacement import append_sequence, mark, only_op, ops_named
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
@@ -139,6 +139,18 @@ def test_a_rewrite_that_others_leave_nothing_to_do_is_left_out_and_the_last_one_
             assert script.mark in marks_of(script)
             assert not pipeline.applies(plan, program), "no such plan is offered"
             assert str(pipeline.rewritten(plan, program).module).count(REWRITTEN) == len(plan) - 1
+
+
+def test_a_stage_is_made_without_its_librarys_text_and_leaves_the_library_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repeated = Repeated()
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(PROGRAM))
+        before = pipeline.script([repeated], program)
+        monkeypatch.setattr(staged_program, "apply_to_program", lambda *_: None, raising=False)
+        assert str(program.after(repeated).module).count(REWRITTEN) == 1
+        assert pipeline.script([repeated], program) == before
 
 
 def test_a_rewrite_all_of_whose_sites_stay_as_they_are_is_left_out() -> None:
