@@ -6,7 +6,7 @@ the body, indices of loops, and tensors that the body reads elements of. Constan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -68,11 +68,17 @@ class Body:
         kinds = map(str, self.op.attributes["iterator_types"])
         return ["reduction" if "reduction" in kind else "parallel" for kind in kinds]
 
+    @cached_property
+    def places(self) -> list[list[int | None]]:
+        """The loops that the dims of every operand are read at; None for zeros."""
+        exprs = [each.results for each in maps_of(self.op)]
+        return [[expr.position if isinstance(expr, ir.AffineDimExpr) else None for expr in each] for each in exprs]
+
     @property
     def is_plain(self) -> bool:
         """Whether sizes are known, operands read at loops and zeros, and elements computed by scalar ops alone."""
         static = all(map(is_static, (*self.op.operands, *self.tensors)))
-        plain = all(is_loop(expr) or is_zero(expr) for each in maps_of(self.op) for expr in each.results)
+        plain = [map_to(each, len(self.iterators)) for each in self.places] == maps_of(self.op)
         return static and plain and all(map(self._is_scalar, values_of(*self.elements)))
 
     def handles_on_reads(self, handle: Any) -> list[Any]:
@@ -141,14 +147,10 @@ def is_leaf(value: Any) -> bool:
     return op is None or op.name == INDEX or isinstance(value.type, ir.RankedTensorType)
 
 
-def is_loop(expr: Any) -> bool:
-    """Say whether an expression of an indexing map is a loop."""
-    return isinstance(expr, ir.AffineDimExpr)
-
-
-def is_zero(expr: Any) -> bool:
-    """Say whether an expression of an indexing map is zero."""
-    return isinstance(expr, ir.AffineConstantExpr) and expr.value == 0
+def map_to(places: Sequence[int | None], loops: int) -> ir.AffineMap:
+    """Return the indexing map from so many loops to some of them, and to zeros."""
+    zero = ir.AffineExpr.get_constant(0)
+    return ir.AffineMap.get(loops, 0, [zero if loop is None else ir.AffineExpr.get_dim(loop) for loop in places])
 
 
 def _append(value: Any, found: dict[Any, None]) -> None:

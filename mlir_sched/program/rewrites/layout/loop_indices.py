@@ -13,8 +13,8 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.layout.bodies import INDEX, Body, is_loop
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC, maps_of
+from mlir_sched.program.rewrites.layout.bodies import INDEX, Body
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC
 
 LESS = 2
 """``slt`` of ``arith.cmpi``."""
@@ -48,10 +48,8 @@ def _counted_loop(body: Body, argument: Any) -> int | None:
         return None
     number = body.arguments.index(argument)
     operand = body.op.operands[number]
-    pairs = zip(maps_of(body.op)[number].results, operand.type.shape, strict=True)
-    exprs = [expr for expr, size in pairs if size > 1]
-    counted = len(exprs) == 1 and is_loop(exprs[0]) and _counts_up(operand)
-    return int(exprs[0].position) if counted else None
+    loops = [loop for loop, size in zip(body.places[number], operand.type.shape, strict=True) if size > 1]
+    return loops[0] if len(loops) == 1 and _counts_up(operand) else None
 
 
 def _counts_up(numbers: Any) -> bool:

@@ -15,11 +15,11 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
-from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, is_loop, made_again
+from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, made_again, map_to
 from mlir_sched.program.rewrites.layout.channel_dims import Form
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at
 from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order, marked
-from mlir_sched.program.rewrites.linalg_ops import GENERIC, generic, index, maps_of, sizes_of
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, generic, index, sizes_of
 from mlir_sched.program.rewrites.replacement import operand_of
 
 
@@ -48,9 +48,9 @@ class Loops(Rule):
     def axes(self, op: Any) -> list[Axes]:
         """Return the loops that the dims are read at."""
         body = Body(op)
-        loops = [[expr.position if is_loop(expr) else None for expr in each.results] for each in maps_of(op)]
-        places = {read.operands[0]: list(read.operands)[1:] for read in reversed(body.reads)}
-        return [*loops, *([loop_at(body, at) for at in places[each]] for each in body.tensors), loops[-1]]
+        reads = {read.operands[0]: list(read.operands)[1:] for read in reversed(body.reads)}
+        loops = ([loop_at(body, at) for at in reads[each]] for each in body.tensors)
+        return [*body.places, *loops, body.places[-1]]
 
     def any_size(self, op: Any) -> bool:  # noqa: ARG002 - for all
         """Say that sizes are those of what is there at the start."""
@@ -58,24 +58,25 @@ class Loops(Rule):
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the op with its loops in the order of its result, those that it reduces behind them."""
-        body, exprs = Body(op), [list(each.results) for each in maps_of(op)]
-        exprs = [in_order(each, orders(value)) for each, value in zip(exprs, op.operands, strict=True)]
-        made = [expr.position for expr in exprs[-1] if is_loop(expr)]
+        body = Body(op)
+        before = [in_order(each, orders(value)) for each, value in zip(body.places, op.operands, strict=True)]
+        made = [loop for loop in before[-1] if loop is not None]
         loops = [*made, *(loop for loop in range(len(body.iterators)) if loop not in made)]
-        maps = [ir.AffineMap.get(len(loops), 0, [_moved(expr, loops) for expr in each]) for each in exprs]
-        *values, start = inputs[: len(maps)]
+        places = [[None if loop is None else loops.index(loop) for loop in each] for each in before]
+        *values, start = inputs[: len(places)]
         if not list(body.arguments[-1].uses):
             start = tensor.empty(sizes_of(start), start.type.element_type)
         kept = [number for number in range(len(values)) if not (body.reads and _is_integer(values[number]))]
 
         def element(*scalars: Any) -> Any:
-            made = dict(zip(body.tensors, inputs[len(maps) :], strict=True))
-            made |= {body.arguments[n]: _read(values[n], maps[n]) for n in range(len(values)) if n not in kept}
+            made = dict(zip(body.tensors, inputs[len(places) :], strict=True))
+            made |= {body.arguments[n]: _read(values[n], places[n]) for n in range(len(values)) if n not in kept}
             made |= {body.arguments[n]: scalar for n, scalar in zip((*kept, -1), scalars, strict=True)}
             return _element(body, made, loops, orders)
 
         kinds = [body.iterators[loop] for loop in loops]
-        result = generic([values[n] for n in kept], start, [maps[n] for n in (*kept, -1)], kinds, element)
+        maps = [map_to(places[n], len(loops)) for n in (*kept, -1)]
+        result = generic([values[n] for n in kept], start, maps, kinds, element)
         return marked(result) if body.reads else result
 
 
@@ -96,9 +97,9 @@ def _element(body: Body, made: dict[Any, Any], loops: Sequence[int], orders: Ord
     return made_again(body.elements[0], made, moved)
 
 
-def _read(source: Any, places: ir.AffineMap) -> Any:
+def _read(source: Any, places: Sequence[int | None]) -> Any:
     """Return the element of a tensor at loops and zeros."""
-    return tensor.extract(source, [_index(expr.position) if is_loop(expr) else index(0) for expr in places.results])
+    return tensor.extract(source, [index(0) if loop is None else _index(loop) for loop in places])
 
 
 def _index(loop: int) -> Any:
@@ -109,12 +110,7 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value.type.element_type, (ir.IntegerType, ir.IndexType))
 
 
-def _reduced(body: Body) -> list[Any]:
-    """Return the maps of operands, apart from the result's, that are read at loops which are reduced."""
+def _reduced(body: Body) -> list[list[int | None]]:
+    """Return the places of operands, apart from the result's, that are read at loops which are reduced."""
     loops = {loop for loop, kind in enumerate(body.iterators) if kind == "reduction"}
-    return [m for m in maps_of(body.op)[:-1] if any(is_loop(expr) and expr.position in loops for expr in m.results)]
-
-
-def _moved(expr: Any, loops: Sequence[int]) -> Any:
-    """Return a loop, or a zero, with the loops in another order."""
-    return ir.AffineExpr.get_dim(loops.index(expr.position)) if is_loop(expr) else expr
+    return [each for each in body.places[:-1] if loops & {*each}]

@@ -8,7 +8,7 @@ script schedules them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.layout.bodies import Body, is_loop, made_again, values_of
+from mlir_sched.program.rewrites.layout.bodies import Body, made_again, map_to, values_of
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at, predicate_of
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, generic, maps_of, slice_of
@@ -75,12 +75,9 @@ class ReadingSite(Body, PlacedSite):
     @cached_property
     def extents(self) -> dict[int, int]:
         """The number of iterations of every loop."""
-        return {
-            expr.position: size
-            for operand, each in zip(self.op.operands, maps_of(self.op), strict=True)
-            for expr, size in zip(each.results, operand.type.shape, strict=True)
-            if is_loop(expr)
-        }
+        shapes = zip(self.places, (value.type.shape for value in self.op.operands), strict=True)
+        pairs = (pair for loops, shape in shapes for pair in zip(loops, shape, strict=True))
+        return {loop: size for loop, size in pairs if loop is not None}
 
     def loops(self, read: Any) -> list[int | None]:
         """Return the loops that a tensor is read at; None for what is no loop."""
@@ -144,7 +141,7 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
         read = zip(inputs[len(maps) :], map(site.sizes, site.reads), strict=True)
         values = [*inputs[:operands], *(slice_of(source, [0] * len(sizes), sizes) for source, sizes in read)]
         given = [*site.arguments[:operands], *(each.result for each in site.reads), site.start]
-        places = [*maps[:operands], *(_map(site.loops(each), maps[0].n_dims) for each in site.reads), maps[init]]
+        places = [*maps[:operands], *(map_to(site.loops(each), maps[0].n_dims) for each in site.reads), maps[init]]
 
         def always(op: Any) -> Any | None:
             return arith.constant(op.result.type, 1) if site.always(op) else None
@@ -153,12 +150,6 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
             return made_again(element, dict(zip(given, scalars, strict=True)), always)
 
         return generic(values, inputs[init], places, site.iterators, body)
-
-
-def _map(loops: Sequence[int | None], number: int) -> ir.AffineMap:
-    """Return the map to loops, or zeros, from a number of loops."""
-    exprs = [ir.AffineExpr.get_constant(0) if loop is None else ir.AffineExpr.get_dim(loop) for loop in loops]
-    return ir.AffineMap.get(number, 0, exprs)
 
 
 def _unpadded(extract: Any, read: Any) -> Any:
