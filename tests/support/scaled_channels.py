@@ -219,6 +219,48 @@ def joined(first: str, second: str) -> str:
     return first.partition("  return")[0].replace(f"-> {own} {{", f"-> {kind} {{", 1) + body
 
 
+def branched(first: Scaled, *others: Scaled) -> str:
+    """Return a program in which other linear ops read what stands in front of the first one; all results are added.
+
+    The values of the others are called ``%other0_...`` and so on.
+    """
+    text = first.text()
+    for number, other in enumerate(others):
+        own = re.sub(r"%(\w+)", rf"%other{number}_\1", other.text().partition("{\n")[2])
+        body, last = own.replace(f"%other{number}_image", f"%ahead{len(first.ahead) - 1}").split("  return ")
+        value = last.split(" :")[0]
+        kind = tensor_of(first.shape)
+        before, result = text.split("  return ")
+        total = f"  %total{number} = arith.addf {result.split(' :')[0]}, {value} : {kind}\n"
+        text = f"{before}{body}{total}  return %total{number} : {kind}\n}}\n"
+    return text
+
+
+def stepping(steps: Sequence[str], shape: Sequence[int], channel: int, name: str = "main", seed: int = 0) -> str:
+    """Return a function that only scales and shifts its argument."""
+    return stepped_alone(Scaled("", shape, (), shape, channel=channel, steps=steps, seed=seed), name)
+
+
+def stepped_alone(case: Scaled, name: str = "main") -> str:
+    """Return a function that does to its argument what follows the linear op."""
+    body, value = "", "%image"
+    for number, step in enumerate(case.steps):
+        numbers = case.numbers(number)
+        body += stepped(f"%step{number}", step, value, case.shape, case.channel, f"%numbers{number}", numbers)
+        value = f"%step{number}"
+    return _function(name, case.shape, case.shape, body, value)
+
+
+def moving(move: str, shape: Sequence[int], moved: Sequence[int]) -> str:
+    """Return a function that only moves its argument ``%image`` to ``%moved``."""
+    return _function("main", shape, moved, f"\n  {move}", "%moved")
+
+
+def _function(name: str, shape: Sequence[int], made: Sequence[int], body: str, value: str) -> str:
+    head = f"func.func @{name}(%image: {tensor_of(shape)}) -> {tensor_of(made)} {{"
+    return f"{head}{body}\n  return {value} : {tensor_of(made)}\n}}\n"
+
+
 def tensor_of(shape: Sequence[int]) -> str:
     return f"tensor<{'x'.join(map(str, [*shape, 'f32']))}>"
 
@@ -228,12 +270,50 @@ def listed(values: np.ndarray) -> str:
     return str(values.astype(np.float64).tolist())
 
 
+PRODUCT = Scaled("matmul", (5, 6), (6, 8), (5, 8), steps=("addf",), ahead=("mulf", "addf"))
 CONVOLUTION = Scaled("conv_2d_nchw_fchw", (1, 3, 6, 7), (8, 3, 3, 3), (1, 8, 4, 5))
 DEPTHWISE = Scaled("depthwise_conv_2d_nchw_chw", (1, 8, 6, 7), (8, 3, 3), (1, 8, 4, 5))
 GROUPED = Scaled(
     "conv_2d_ngchw_gfchw", (1, 2, 3, 6, 7), (2, 4, 3, 3, 3), (1, 2, 4, 4, 5),
     moved=(1, 8, 4, 5), merged="[[0], [1, 2], [3], [4]]",
 )  # fmt: skip
+MOVES = {
+    "rows": ("%moved = tensor.extract_slice %image[1, 0] [5, 6] [1, 1] : tensor<7x6xf32> to tensor<5x6xf32>", (7, 6)),
+    "channels": (
+        "%moved = tensor.extract_slice %image[0, 2] [5, 6] [1, 1] : tensor<5x9xf32> to tensor<5x6xf32>", (5, 9)
+    ),
+    "repeated": (
+        "%room = tensor.empty() : tensor<5x6xf32>\n"
+        "  %moved = linalg.broadcast ins(%image : tensor<6xf32>) outs(%room : tensor<5x6xf32>) dimensions = [0]",
+        (6,),
+    ),
+    "rotated": (
+        "%low = tensor.extract_slice %image[2, 0] [3, 6] [1, 1] : tensor<5x6xf32> to tensor<3x6xf32>\n"
+        "  %high = tensor.extract_slice %image[0, 0] [2, 6] [1, 1] : tensor<5x6xf32> to tensor<2x6xf32>\n"
+        "  %upper = tensor.cast %low : tensor<3x6xf32> to tensor<?x6xf32>\n"
+        "  %moved = tensor.concat dim(0) %upper, %high : (tensor<?x6xf32>, tensor<2x6xf32>) -> tensor<5x6xf32>",
+        (5, 6),
+    ),
+}  # fmt: skip
+"""What takes a part of a tensor, repeats or rotates it, to 5 rows of 6 channels; with the sizes of the tensor."""
+
+
+def moved_in_front(name: str, function: str = "main") -> str:
+    """Return a program that scales and shifts, then takes a part or repeats, then multiplies."""
+    move, shape = MOVES[name]
+    scaled = stepping(("mulf", "addf"), shape, len(shape) - 1, function, seed=3)
+    return joined(joined(scaled, moving(move, shape, (5, 6))), PRODUCT.after().text())
+
+
+def moved_behind(name: str, function: str = "main") -> str:
+    """Return a program that multiplies, then takes a part or repeats, then scales and shifts."""
+    move, shape = MOVES[name]
+    rows = shape[:-1]
+    product = Scaled("matmul" if rows else "vecmat", (*rows, 4), (4, shape[-1]), shape, channel=len(rows), steps=())
+    multiplied = joined(product.text(function), moving(move, shape, (5, 6)))
+    return joined(multiplied, stepping(BATCH_NORM, (5, 6), 1))
+
+
 LINEAR_OPS = {
     "convolution": CONVOLUTION,
     "strided convolution": Scaled(
@@ -267,7 +347,7 @@ LINEAR_OPS = {
     "shifted in front of a bias": replace(CONVOLUTION, bias=True, steps=(), ahead=("subf %s, %x",)),
     "in front of a depthwise one": replace(DEPTHWISE, steps=("addf",), ahead=("mulf", "addf")),
     "in front of groups": replace(GROUPED, ahead=("mulf", "subf")),
-    "in front of a product": Scaled("matmul", (5, 6), (6, 8), (5, 8), ahead=("mulf", "addf"), steps=("addf",)),
+    "in front of a product": PRODUCT,
     "in front of weights on the left": Scaled(
         "matmul", (6, 5), (8, 6), (8, 5), channel=0, left=True, steps=("addf",), read=0, ahead=("mulf", "addf")
     ),

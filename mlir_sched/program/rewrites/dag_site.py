@@ -6,7 +6,7 @@ What leads from the last op to another one is a path: one of its operands, one o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from mlir_sched.program.rewrites.replacement import (
     operand_of,
     passing,
     producer_of,
+    require_at_most,
     require_number,
 )
 from mlir_sched.program.rewrites.seen import kind, seen
@@ -69,14 +70,17 @@ class DagSite(ABC):
         return *self.ops, *map(kind, self.made_of(self.root))
 
     @property
-    def read_once(self) -> list[Path]:
-        """The ways to the ops whose result nothing else may read; by default those on the way to the first one."""
-        return [self.along[: number + 1] for number in range(len(self.along))]
+    def readers(self) -> dict[Path, int]:
+        """How many ops may read the result of each op that is gone, by the ways to these.
+
+        By default these are the ops on the way to the first one, each with one reader.
+        """
+        return {self.along[: number + 1]: 1 for number in range(len(self.along))}
 
     @property
     def gone(self) -> list[Any]:
         """The ops that nothing reads once the site is replaced."""
-        return [self.root, *(_producer_at(self.root, way) for way in self.read_once)]
+        return [self.root, *(_producer_at(self.root, way) for way in self.readers)]
 
     @cached_property
     def with_constants(self) -> Mapping[Path, Any]:
@@ -124,8 +128,9 @@ class DagRewrite(SiteRewrite[D]):
     def inputs(self, op: Any, site: D) -> list[Any]:
         """Emit handles on the leaves; fail where something else reads what the chain goes through."""
         handles = Handles(op)
-        for way in site.read_once:
-            require_number(transform.get_consumers_of_result(transform.AnyOpType.get(), handles.producer(way), 0), 1)
+        for way, most in site.readers.items():
+            found = transform.get_consumers_of_result(transform.AnyOpType.get(), handles.producer(way), 0)
+            require_number(found, 1) if most == 1 else require_at_most(found, most)
         return list(map(handles.value, site.leaves))
 
 
@@ -159,15 +164,16 @@ class Handles:
         return operand_of(self.producer(way[:-1]), way[-1])
 
 
-def found_again(found: Sequence[D], ops: Sequence[Any]) -> Iterator[D]:
+def found_again(found: Sequence[D], ops: Sequence[Any], taken: Collection[Any] = ()) -> Iterator[D]:
     """Yield the sites, but those of kinds whose matcher would find something else, too.
 
     Args:
         found: The sites. One that ends in the middle of another one stands behind that: what was replaced matches
             nothing.
         ops: All ops of the program.
+        taken: Ops that are gone before.
     """
-    gone, roots = set[Any](), dict[Any, list[Any]]()
+    gone, roots = {*taken}, dict[Any, list[Any]]()
     names = {site.root.name for site in found}
     for op in ops:
         if op.name in names and len(op.results) == 1:

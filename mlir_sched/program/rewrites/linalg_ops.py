@@ -8,7 +8,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 Reassociation = Sequence[Sequence[int]]
-COLLAPSE, EXPAND, CONCAT = "tensor.collapse_shape", "tensor.expand_shape", "tensor.concat"
+COLLAPSE, EXPAND, CONCAT, CAST = "tensor.collapse_shape", "tensor.expand_shape", "tensor.concat", "tensor.cast"
 GENERIC, SLICE, BARRIER = "linalg.generic", "tensor.extract_slice", "iree_tensor_ext.compute_barrier.start"
 
 

@@ -11,6 +11,9 @@ from mlir_sched.program.rewrites.linalg_ops import copied
 from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate, suppress
 from mlir_sched.transform_scripts.script.form import LOOKUP
 
+_EQUAL, _AT_MOST = 0, 3
+"""Relations of two numbers: values of ``transform``'s ``MatchCmpIPredicate``."""
+
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
     """Append a named sequence from one handle, consumed or read-only, to the handle that its body returns."""
@@ -95,11 +98,20 @@ def match_type(value: Any, type_: ir.Type) -> None:
 
 def require_number(handle: Any, number: int) -> None:
     """Emit a failure of the sequence unless a handle refers to exactly ``number`` ops."""
+    _require(handle, number, _EQUAL)
+
+
+def require_at_most(handle: Any, number: int) -> None:
+    """Emit a failure of the sequence where a handle refers to more than ``number`` ops."""
+    _require(handle, number, _AT_MOST)
+
+
+def _require(handle: Any, number: int, relation: int) -> None:
     param = transform.ParamType.get(ir.IntegerType.get_signless(64))
     found = transform.NumAssociationsOp(param, handle).result
     wanted = transform.ParamConstantOp(param, ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)).result
-    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
-    transform.MatchParamCmpIOp(found, wanted, equal)
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), relation)
+    transform.MatchParamCmpIOp(found, wanted, predicate)
 
 
 def mark(handle: Any, rewrite: str) -> None:

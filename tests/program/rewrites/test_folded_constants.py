@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +11,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checked_rewrites import checked
 from iree.compiler import ir
 from iree_cases import FLAGS
-from rewriting import abi, compiled_to, library_for, run, write
-from scaled_channels import CONVOLUTION, LINEAR_OPS, Scaled, as_argument, as_parameters, joined, read_again, stepped
+from rewriting import compiled_to, library_for, run, write
+from scaled_channels import (
+    BATCH_NORM,
+    CONVOLUTION,
+    LINEAR_OPS,
+    MOVES,
+    PRODUCT,
+    Scaled,
+    as_argument,
+    as_parameters,
+    branched,
+    joined,
+    moved_behind,
+    moved_in_front,
+    read_again,
+    stepped,
+    stepped_alone,
+    stepping,
+)
 from scaled_scores import KEYS, SHARE, attention, inputs, products
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
@@ -24,15 +42,14 @@ from mlir_sched.program.plan import Flags, KeptSite, Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
 from mlir_sched.program.rewrites.dag_site import Handles
-from mlir_sched.program.rewrites.folding import ahead
+from mlir_sched.program.rewrites.folding import ahead, moves
 from mlir_sched.program.rewrites.folding.chain import Chain
-from mlir_sched.program.rewrites.folding.finding import chains
+from mlir_sched.program.rewrites.folding.finding import sites
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
+from mlir_sched.program.rewrites.folding.run import Run
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.linalg_ops import slice_of
 from mlir_sched.program.rewrites.staged_program import StagedProgram
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants.programs import MeasuredPrograms, Source
-from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -40,6 +57,8 @@ SCALED = CONVOLUTION.with_steps("mulf")
 POINTWISE = Scaled("conv_2d_nchw_fchw", (1, 8, 4, 5), (8, 8, 1, 1), (1, 8, 4, 5), seed=1)
 BEFORE = POINTWISE.with_steps().after("mulf")
 PADDED = replace(CONVOLUTION, steps=("addf",), ahead=("addf", "pad"))
+SQUARE = Scaled("matmul", (5, 8), (8, 8), (5, 8), steps=("addf",), ahead=("mulf",))
+OTHER = replace(SQUARE, ahead=(), seed=1)
 AGAIN = """
   %again = linalg.conv_2d_nchw_fchw ins(%image, %weights : tensor<1x3x6x7xf32>, tensor<8x3x3x3xf32>)
       outs(%start : tensor<1x8x4x5xf32>) -> tensor<1x8x4x5xf32>"""
@@ -89,6 +108,16 @@ LEFT_ALONE = {
     .replace("outs(%start", "outs(%begin")
     .replace("%image: ", "%begin: tensor<1x8x4x5xf32>, %image: "),
     "the sums have another reader": read_again(CONVOLUTION.text(), "%sums"),
+    "a front that one of several linear ops cannot take": branched(
+        SQUARE, Scaled("matmul", (5, 8), (5, 5), (5, 8), left=True, steps=())
+    ),
+    "a front that something else reads beside linear ops": read_again(branched(SQUARE, OTHER), "%ahead0"),
+    "a front of two linear ops with the same weights, and of another one": branched(
+        SQUARE, OTHER, replace(OTHER, seed=2)
+    ).replace("ins(%ahead0, %other0_weights", "ins(%ahead0, %weights"),
+    "a shift of two products that have none of their own": branched(
+        replace(SQUARE, steps=(), ahead=("addf",)), OTHER.with_steps()
+    ),
     "the weights have another reader": read_again(SCALED.text(), "%again").replace("  %both", AGAIN + "\n  %both"),
 }  # fmt: skip
 
@@ -98,7 +127,7 @@ def found(text: str) -> Iterator[list[Chain]]:
     """Give the chains of a program."""
     with script_context(), ir.Location.unknown():
         program = ir.Module.parse(text)
-        yield chains(program)
+        yield [site for site in sites(program) if isinstance(site, Chain)]
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)
@@ -159,6 +188,70 @@ def test_one_linear_op_takes_a_scale_of_scores_and_the_other_one_its_own() -> No
         assert [chain.along for chain in known] == [(0, 0, 0, 0, 0), (0,)]
 
 
+@pytest.mark.promise
+def test_numbers_pass_what_takes_a_part_or_repeats(tmp_path: Path) -> None:
+    made = {"front": moved_in_front, "behind": moved_behind}
+    names = [(side, name) for side in made for name in MOVES]
+    text = "".join(made[side](name, f"{side}_{name}") for side, name in names)
+    with found(text) as known:
+        assert len(known) == len(names) - 2, "numbers stay behind a part of the channels, and behind several parts"
+    model = write(tmp_path, text)
+    flags = library_for(FoldedConstants(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"folded_constants": len(names)}
+    plain, folded = compile_to_bytes(model, FLAGS), compile_to_bytes(model, flags)
+    for side, name in names:
+        shape = MOVES[name][1] if side == "front" else (*MOVES[name][1][:-1], 4)
+        inputs = [np.random.default_rng(0).integers(-3, 4, shape).astype(np.float32)]
+        expected = run(plain, inputs, f"{side}_{name}")
+        assert np.unique(expected).size > 5
+        np.testing.assert_array_equal(run(folded, inputs, f"{side}_{name}"), expected, err_msg=f"{side} {name}")
+
+
+@pytest.mark.promise
+def test_what_several_linear_ops_read_goes_into_the_weights_of_all(tmp_path: Path) -> None:
+    """The last one has no addition: its own one costs less than those in front."""
+    text = branched(PRODUCT, replace(PRODUCT, ahead=(), seed=1), replace(PRODUCT, ahead=(), seed=2, steps=()))
+    with found(text) as known:
+        assert [len(chain.ahead) for chain in known] == [2, 2, 2]
+    model, inputs = write(tmp_path, text), [PRODUCT.values("image")]
+    flags = library_for(FoldedConstants(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"folded_constants": 3}
+    expected = run(compile_to_bytes(model, FLAGS), inputs)
+    assert np.unique(expected).size > 10
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), inputs), expected)
+
+
+@pytest.mark.promise
+def test_what_scales_and_shifts_no_linear_op_is_one_product_and_one_addition(tmp_path: Path) -> None:
+    text = stepping([*BATCH_NORM, "negf %x", "subf %s, %x"], (1, 8, 4, 5), 1)
+    model, inputs = write(tmp_path, text), [POINTWISE.values("image")]
+    flags = library_for(FoldedConstants(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"folded_constants": 1}
+    expected = run(compile_to_bytes(model, FLAGS), inputs)
+    assert np.unique(expected).size > 10
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), inputs), expected)
+    (dispatch,) = re.findall(r"flow.dispatch @\S+\(([^)]*)\)", call_of(compiled_to(model, flags, "flow")))
+    assert len(dispatch.split(",")) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        (stepping(("mulf", "addf"), (4, 6), 1), []),
+        (stepping(("mulf", "addf", "mulf"), (4, 6), 1), [3]),
+        (stepping(("mulf", "mulf %x, %s"), (4, 6), 1), [2]),
+        (joined(stepping(("mulf",), (4, 6), 1), stepping(("mulf",), (4, 6), 0)), []),
+        (read_again(stepping(("mulf", "mulf"), (4, 6), 1), "%step0"), []),
+        (read_again(CONVOLUTION.text(), "%sums"), [4]),
+    ],
+    ids=["two", "three", "a scalar", "other channels", "another reader", "behind what is read again"],
+)
+def test_which_numbers_are_computed_together(text: str, steps: list[int]) -> None:
+    with script_context(), ir.Location.unknown():
+        program = ir.Module.parse(text)
+        assert [len(site.steps) for site in sites(program) if isinstance(site, Run)] == steps
+
+
 def test_a_kind_with_any_numbers_that_vary_is_left_alone() -> None:
     with found(SCALED.text("one") + as_argument(SCALED.text("other"), "numbers0")) as known:
         assert known == []
@@ -170,10 +263,19 @@ def test_chains_that_only_their_readers_tell_apart_are_left_alone() -> None:
 
 
 @pytest.mark.promise
-@pytest.mark.parametrize(("case", "value"), [(SCALED, "%sums"), (BEFORE, "%ahead0")])
-def test_a_library_does_not_fold_what_has_got_another_reader(case: Scaled, value: str, tmp_path: Path) -> None:
-    flags = library_for(FoldedConstants(), write(tmp_path, case.text()), tmp_path)
-    model = write(tmp_path, read_again(case.text(), value))
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (SCALED.text(), "%sums"),
+        (BEFORE.text(), "%ahead0"),
+        (branched(SQUARE, OTHER), "%ahead0"),
+        (stepping(BATCH_NORM, (4, 6), 1), "%step1"),
+    ],
+    ids=["behind", "in front", "in front of two", "alone"],
+)
+def test_a_library_does_not_fold_what_has_got_another_reader(text: str, value: str, tmp_path: Path) -> None:
+    flags = library_for(FoldedConstants(), write(tmp_path, text), tmp_path)
+    model = write(tmp_path, read_again(text, value))
     with pytest.raises(ModelCompileError):
         compile_to_bytes(model, flags)
 
@@ -185,9 +287,13 @@ def test_no_call_computes_constants(stored: str, tmp_path: Path) -> None:
     text = LINEAR_OPS["depthwise"].text()
     model = write(tmp_path, as_parameters(text) if stored == "as parameters" else text)
     flow = compiled_to(model, library_for(FoldedConstants(), model, tmp_path), "flow")
-    call = flow.partition("util.func public @main")[2].partition("util.return")[0]
-    (dispatch,) = re.findall(r"flow.dispatch @\S+\(([^)]*)\)", call)
+    (dispatch,) = re.findall(r"flow.dispatch @\S+\(([^)]*)\)", call_of(flow))
     assert len(dispatch.split(",")) == 3
+
+
+def call_of(flow: str) -> str:
+    """Return the ops of a call of ``main``."""
+    return flow.partition("util.func public @main")[2].partition("util.return")[0]
 
 
 @pytest.mark.promise
@@ -210,15 +316,30 @@ def test_the_results_are_within_the_bound_of_rounding(tmp_path: Path) -> None:
         assert (np.abs(mistake - exact) > bound).mean() > 0.9
 
 
+@pytest.mark.promise
+def test_one_product_and_one_addition_are_within_the_bound_of_rounding(tmp_path: Path) -> None:
+    case = Scaled("", (16, 24), (), (16, 24), exact=False)
+    model, values = write(tmp_path, stepped_alone(case)), case.values("image")
+    mean, scale, gain, shift = (case.numbers(number).astype(np.float64) for number in range(4))
+    exact = (values - mean) * scale * gain + shift
+    terms = (np.abs(values) + np.abs(mean)) * np.abs(scale * gain) + np.abs(shift)
+    bound = (1 + 2 * 2 + 2) * np.finfo(np.float32).eps * terms
+    results = run(compile_to_bytes(model, library_for(FoldedConstants(), model, tmp_path)), [values])
+    assert (np.abs(results - exact) <= bound).all()
+    mistake = (values - np.roll(mean, 1)) * scale * gain + shift
+    assert (np.abs(mistake - exact) > bound).mean() > 0.9
+
+
 @dataclass(frozen=True)
 class OfTheNeighbour(FoldedConstants):
     """A mistake: the second layer gets the numbers of the first one."""
 
-    def sites(self, program: ir.Module) -> list[Chain]:
+    def sites(self, program: ir.Module) -> list[Chain | Run]:
         return super().sites(program)[::-1]
 
-    def inputs(self, op: Any, site: Chain) -> list[Any]:
+    def inputs(self, op: Any, site: Chain | Run) -> list[Any]:
         own = super().inputs(op, site)
+        assert isinstance(site, Chain)
         if list(site.inputs[1].type.shape) != [*POINTWISE.weights]:
             return own
         handles, numbers = Handles(op), [way for each in site.behind for way in each.numbers]
@@ -238,22 +359,19 @@ def test_the_statistics_of_a_neighbour_are_found_by_the_checks(
 def test_a_shift_that_is_folded_through_padding_is_found_by_the_checks(
     tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead._Walked, "_takes_shifts", True)
+    monkeypatch.setattr(ahead.Back, "takes_shifts", True)
     assert "wrong" in checked(FoldedConstants(), PADDED.text(), tmp_path, here)
 
 
-def checked(made: FoldedConstants, text: str, folder: Path, here: Target) -> str:
-    """Return why the rewrite of a program is no rival of the program as it is; empty where the numbers are right."""
-    model = write(folder, text)
-    with script_context(), ir.Location.unknown():
-        script = pipeline.script((made,), StagedProgram(ir.Module.parse(abi(model))), made.name)
-    options = RunnerOptions.for_device(here.driver).first_look
-    with MeasuredPrograms.open(Source(model, here), options) as programs:
-        default = programs.first(programs.build(Variant(Plan())))
-        attempt = programs.attempt(Variant(Plan((made,)), script), default.model)
-        assert attempt.built is not None, attempt.why
-        _, failed = programs.time([default, attempt.built])
-    return failed.get(made.name, "")
+@pytest.mark.promise
+def test_numbers_that_are_off_by_one_channel_behind_a_slice_are_found_by_the_checks(
+    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def off_by_one(value: Any, offsets: Sequence[int], sizes: Sequence[int]) -> Any:
+        return slice_of(value, [at + 1 if at else 0 for at in offsets], sizes)
+
+    monkeypatch.setattr(moves, "slice_of", off_by_one)
+    assert "wrong" in checked(FoldedConstants(), moved_in_front("channels"), tmp_path, here)
 
 
 @pytest.mark.promise

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from mlir_sched.program.rewrites.folding.facts import Facts
 from mlir_sched.program.rewrites.folding.linear import Linear
 from mlir_sched.program.rewrites.folding.moves import moved_sizes
 from mlir_sched.program.rewrites.folding.step import Parts, Step, parts
+from mlir_sched.program.rewrites.folding.walk import Loops, Walk
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,11 @@ class Ahead:
 
     Attributes:
         steps: The ops, the nearest one first.
-        loops: The loops of the linear op that their numbers lie along.
+        loops: The loops of the linear op that the numbers of each lie along.
     """
 
     steps: tuple[Step, ...] = ()
-    loops: frozenset[int | None] = frozenset()
+    loops: tuple[Loops, ...] = ()
 
     @cached_property
     def parts(self) -> Parts:
@@ -32,75 +33,55 @@ class Ahead:
         return parts(self.steps[::-1]) or Parts()
 
     @property
-    def operations(self) -> int:
-        """How often an element is scaled or shifted."""
-        return sum(step.elements for step in self.steps if step.is_affine)
+    def is_shared(self) -> bool:
+        """Whether one of them has several readers."""
+        return any(len([*step.op.results[0].uses]) > 1 for step in self.steps)
+
+    def first(self, number: int) -> Ahead:
+        """Return the nearest ops, up to the last one of them that scales or shifts."""
+        end = max((place for place, step in enumerate(self.steps[:number], 1) if step.is_affine), default=0)
+        return Ahead(self.steps[:end], self.loops[:end])
 
 
 def ahead(begin: Linear, facts: Facts, taken: Collection[Any]) -> Ahead:
-    """Return what stands in front of a linear op, where nothing else reads it.
+    """Return what stands in front of a linear op; others may read it, too.
 
     Args:
         begin: The linear op.
         facts: What is known of the program.
         taken: Ops at which the chain ends.
     """
-    walked = _Walked(begin, facts, taken)
-    while walked.go_on():
-        pass
-    return Ahead(tuple(walked.steps[: walked.complete]), frozenset(walked.loops))
+    walk = Back(begin, facts, taken)
+    end = walk.finish()
+    return Ahead(tuple(walk.steps[:end]), tuple(walk.loops[:end]))
 
 
-@dataclass
-class _Walked:
-    """A chain while it is followed from its linear op back.
+class Back(Walk):
+    """The walk from a linear op back."""
 
-    Attributes:
-        begin, facts, taken: As the arguments of :func:`ahead`.
-        steps: The ops so far.
-        loops: The loops of the linear op that their numbers lie along.
-        complete: How many of the steps end in one that scales or shifts.
-    """
-
-    begin: Linear
-    facts: Facts
-    taken: Collection[Any]
-    steps: list[Step] = field(default_factory=list)
-    loops: set[int | None] = field(default_factory=set)
-    complete: int = 0
-
-    def go_on(self) -> bool:
-        """Take the op in front; return False where the chain ends."""
-        last, place = (self.steps[-1].op, self.steps[-1].place) if self.steps else (self.begin.op, self.begin.image)
-        value = last.operands[place]
-        op = producer(value)
-        if op is None or op in self.taken or op.parent != self.begin.op.parent or len([*value.uses]) != 1:
-            return False
+    def next_step(self) -> Step | None:
+        """Return the op that makes what the last one reads."""
+        op = producer(self.steps[-1].read if self.steps else self.begin.op.operands[self.begin.image])
+        if op is None:
+            return None
         varying = [place for place in range(len(op.operands)) if not self.facts.is_number(op.operands[place])]
-        step = Step(op, min(varying, default=0))
-        if not self._goes_through(step):
-            return False
-        self.steps.append(step)
-        self.complete = len(self.steps) if step.is_affine else self.complete
-        return True
+        return Step(op, min(varying, default=0))
 
-    def _goes_through(self, step: Step) -> bool:
-        """Say whether the chain goes through an op; a shift passes no padding, as zeros are not shifted there."""
+    def goes_through(self, step: Step) -> Loops | None:
+        """Go through what moves, and what scales; a shift passes no padding, as zeros are not shifted there."""
         if step.is_move or step.is_padding:
-            return step.place == 0
+            return frozenset() if step.place == 0 else None
         sizes = step.number_sizes(self.facts)
-        if sizes is None or (_shifts(step) and not self._takes_shifts):
-            return False
-        behind = [self._behind(each) for each in sizes]
-        known = [each for each in behind if each is not None and self.begin.fits(self.begin.image, each)]
-        if len(known) < len(sizes):
-            return False
-        for each in known:
-            self.loops |= self.begin.walked(self.begin.image, each)
-        return True
+        if sizes is None or (_shifts(step) and not self.takes_shifts):
+            return None
+        return self.loops_of(sizes)
+
+    def loops_of(self, sizes: Sequence[list[int]]) -> Loops | None:
+        """Return the loops that walk factors of what the last op reads; None where weights take one of them not."""
+        return self.loops_along(self.begin.image, [self._behind(each) for each in sizes])
 
     @property
-    def _takes_shifts(self) -> bool:
+    def takes_shifts(self) -> bool:
         """Whether every result of the linear op is the sum of all weights of its channel."""
         return self.begin.sums_weights and not any(step.is_padding for step in self.steps)
 

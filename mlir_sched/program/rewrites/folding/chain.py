@@ -10,40 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from itertools import accumulate, chain, takewhile
 from typing import Any
 
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
 from mlir_sched.program.rewrites.folding.linear import INIT, Linear
+from mlir_sched.program.rewrites.folding.placed import PlacedStep
 from mlir_sched.program.rewrites.folding.step import Parts, Step
-
-
-@dataclass(frozen=True)
-class PlacedStep:
-    """An op of a chain, and the way to it.
-
-    Attributes:
-        step: The op.
-        way: The way to the op.
-    """
-
-    step: Step
-    way: Path
-
-    @property
-    def numbers(self) -> list[Path]:
-        """The ways to its numbers."""
-        return [(*self.way, place) for place in self.step.numbers]
-
-    @property
-    def factors(self) -> list[Path]:
-        """The ways to the other operands of an op that multiplies."""
-        return [(*self.way, place) for place in self.step.factors]
-
-    @property
-    def start(self) -> list[Path]:
-        """The ways to ops beside it that say what it does (:attr:`Step.start`)."""
-        return [(*self.way, *way) for way in self.step.start]
 
 
 @dataclass(frozen=True)
@@ -103,8 +76,8 @@ class Chain(DagSite):
     @property
     def in_front(self) -> list[PlacedStep]:
         """The ops in front of the linear op, the nearest one first."""
-        begin, places = (*self.along, self.linear.image), [step.place for step in self.ahead]
-        return [PlacedStep(step, (*begin, *places[:number])) for number, step in enumerate(self.ahead)]
+        begins = accumulate((step.way for step in self.ahead), initial=(*self.along, self.linear.image))
+        return [PlacedStep(step, way) for step, way in zip(self.ahead, begins, strict=False)]
 
     @cached_property
     def ops(self) -> list[Path]:
@@ -112,18 +85,23 @@ class Chain(DagSite):
         behind = [each.way for each in reversed(self.behind)]
         copies = [(*self.along, self.linear.weights, *[0] * number) for number in range(len(self.copies))]
         start = [(*self.along, INIT), *([] if self.has_bias else [(*self.along, INIT, 0)])]
-        beside = [way for each in self.behind for way in each.start]
+        beside = [way for each in (*self.behind, *self.in_front) for way in each.start]
         return [*behind, self.along, *copies, *start, *beside, *(each.way for each in self.in_front)]
 
     @property
-    def read_once(self) -> list[Path]:
-        """The ways to the ops whose result nothing else may read."""
-        return [*super().read_once, *(each.way for each in self.in_front)]
+    def readers(self) -> dict[Path, int]:
+        """How many ops may read the result of each op that is gone, by the ways to these."""
+        return super().readers | {each.way: self.most_readers for each in self.in_front}
+
+    @property
+    def most_readers(self) -> int:
+        """How many ops read the result of an op in front, at most."""
+        return max((len([*step.op.results[0].uses]) for step in self.ahead), default=1)
 
     @property
     def image(self) -> Path:
         """The way to what the linear op, or the first op in front of it, reads and is not constant."""
-        return *self.along, self.linear.image, *(step.place for step in self.ahead)
+        return *self.along, self.linear.image, *chain.from_iterable(step.way for step in self.ahead)
 
     @property
     def weights(self) -> Path:

@@ -22,24 +22,29 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.dag_site import DagRewrite
 from mlir_sched.program.rewrites.folding.chain import Chain
-from mlir_sched.program.rewrites.folding.finding import chains
+from mlir_sched.program.rewrites.folding.finding import sites
 from mlir_sched.program.rewrites.folding.moves import is_move
 from mlir_sched.program.rewrites.folding.replacement import replacement
+from mlir_sched.program.rewrites.folding.run import Run
 
 
 @dataclass(frozen=True)
-class FoldedConstants(DagRewrite[Chain]):
-    """Scales the weights of linear ops by what scales their results, and adds all that shifts these at once."""
+class FoldedConstants(DagRewrite[Chain | Run]):
+    """Scales the weights of linear ops by what scales their results, and adds all that shifts these at once.
+
+    What scales and shifts other tensors becomes one product and one addition.
+    """
 
     name = "folded_constants"
 
-    def sites(self, program: ir.Module) -> list[Chain]:
-        """Return the chains without which there is less to compute."""
-        return chains(program)
+    def sites(self, program: ir.Module) -> list[Chain | Run]:
+        """Return the chains without which there is less to compute, and then what else scales and shifts."""
+        return sites(program)
 
-    def compute(self, site: Chain, *inputs: Any) -> Any:
-        """Return the result from scaled weights, plus what shifts it."""
-        return replacement(site, dict(zip(site.leaves, inputs, strict=True)))
+    def compute(self, site: Chain | Run, *inputs: Any) -> Any:
+        """Return the result from scaled weights, plus what shifts it; or from one product and one addition."""
+        given = dict(zip(site.leaves, inputs, strict=True))
+        return replacement(site, given) if isinstance(site, Chain) else site.replacement(given)
 
     def marked(self, result: Any) -> Any:
         """Return the addition, or else the linear op, in front of moves."""

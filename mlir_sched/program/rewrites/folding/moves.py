@@ -1,4 +1,4 @@
-"""Ops that only move the elements of a tensor, or surround them by zeros, and what they do to a factor of the tensor.
+"""Ops that only move, repeat or drop elements of a tensor, or surround them by zeros, and what they do to a factor.
 
 A factor has as many dimensions as the tensor: along each of them as many elements, or one for all.
 """
@@ -12,17 +12,27 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.folding.linear import source_loops
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, copied, expand, transposed
+from mlir_sched.program.rewrites.linalg_ops import (
+    CAST,
+    COLLAPSE,
+    CONCAT,
+    EXPAND,
+    SLICE,
+    collapse,
+    copied,
+    expand,
+    slice_of,
+    transposed,
+    with_unit_dims,
+)
 from mlir_sched.program.rewrites.padding.tensor_pad import padded_alike, pads_with_zeros, sides_of
 
 
 def is_move(op: Any) -> bool:
-    """Say whether an op only moves the elements of a tensor, each to one place."""
-    if op.name in (COLLAPSE, EXPAND):
-        return True
-    loops = source_loops(op)
-    return loops is not None and len(loops) == len(op.results[0].type.shape)
+    """Say whether every element of an op's result is one of a tensor that the op reads."""
+    return op.name in (COLLAPSE, EXPAND) or is_part(op) or is_rotation(op) or source_loops(op) is not None
 
 
 def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[int] | None:
@@ -36,9 +46,14 @@ def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[in
     if pads_with_zeros(op):
         padded = map(sum, zip(*sides_of(op), strict=True))
         return None if any(size > 1 and width for size, width in zip(sizes, padded, strict=True)) else [*sizes]
+    if is_part(op):
+        return _sizes_of_part(op, sizes, back=back)
+    if is_rotation(op):
+        parts = (part.result.type.shape for part, _ in rotated(op))
+        wholes = zip(sizes, op.results[0].type.shape, *parts, strict=True)
+        return None if any(size > 1 and {*each} != {size} for size, *each in wholes) else [*sizes]
     if op.name not in (COLLAPSE, EXPAND):
-        order = source_loops(op) or []
-        return [sizes[dim] for dim in order] if back else [sizes[order.index(dim)] for dim in range(len(order))]
+        return _copied_sizes(op, sizes, back=back)
     shapes = op.operands[0].type.shape, op.result.type.shape
     split = shapes[0] if op.name == COLLAPSE else shapes[1]
     found = list[int]()
@@ -53,24 +68,80 @@ def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[in
 
 def moved(op: Any, factor: Any, *, back: bool = False) -> Any:
     """Return a factor behind a move, or in front of it, where it is one there; arguments as of :func:`moved_sizes`."""
-    if pads_with_zeros(op):
+    if pads_with_zeros(op) or is_rotation(op):
         return factor
+    sizes = moved_sizes(op, factor.type.shape, back=back) or []
+    if is_part(op):
+        offsets = ir.DenseI64ArrayAttr(op.attributes["static_offsets"])
+        begin = [at if size > 1 else 0 for at, size in zip(offsets, factor.type.shape, strict=True)]
+        return slice_of(factor, begin, sizes)
     if op.name not in (COLLAPSE, EXPAND):
-        order = source_loops(op) or []
-        return transposed(factor, order if back else [order.index(dim) for dim in range(len(order))])
+        loops = source_loops(op) or []
+        order = sorted(range(len(loops)), key=loops.__getitem__)
+        if not back:
+            return with_unit_dims(transposed(factor, order), sizes)
+        kept = with_unit_dims(factor, [factor.type.shape[dim] for dim in sorted(loops)])
+        return transposed(kept, [order.index(dim) for dim in range(len(loops))])
     if _merges(op, back=back):
         return collapse(factor, _groups(op))
-    return expand(factor, _groups(op), moved_sizes(op, factor.type.shape, back=back) or [])
+    return expand(factor, _groups(op), sizes)
 
 
 def repeated(op: Any, value: Any) -> Any:
     """Return a move, padding, or another copy, of another value."""
     if pads_with_zeros(op):
         return padded_alike(value, op)
-    if op.name in (COLLAPSE, EXPAND):
+    if op.name in (COLLAPSE, EXPAND, SLICE):
         return copied(op, [value]).result
+    if is_rotation(op):
+        parts = [(copied(part, [value]).result, cast) for part, cast in rotated(op)]
+        return copied(op, [part if cast is None else copied(cast, [part]).result for part, cast in parts]).result
     kind = op.results[0].type
     return copied(op, [value, tensor.empty(kind.shape, kind.element_type)]).results[0]
+
+
+def is_part(op: Any) -> bool:
+    """Say whether an op takes a part of a tensor whose place is known, with all dimensions and no steps between."""
+    if op.name != SLICE or len(op.operands) != 1 or op.result.type.rank != op.operands[0].type.rank:
+        return False
+    return {*ir.DenseI64ArrayAttr(op.attributes["static_strides"])} <= {1}
+
+
+def is_rotation(op: Any) -> bool:
+    """Say whether an op joins parts of one tensor that nothing else reads, as where windows are shifted."""
+    made = rotated(op) if op.name == CONCAT else []
+    if not made or not all(part is not None and is_part(part) for part, _ in made):
+        return False
+    passed = [each for pair in made for each in pair if each is not None]
+    return len({part.operands[0] for part, _ in made}) == 1 and all(len([*each.result.uses]) == 1 for each in passed)
+
+
+def rotated(op: Any) -> list[tuple[Any, Any]]:
+    """Return what makes each tensor that an op joins, and its cast to an unknown size, None where there is none.
+
+    A rotation by a number of rows that is known late is exported with such casts.
+    """
+    made = [producer(value) for value in op.operands]
+    cast = [each if each is not None and each.name == CAST else None for each in made]
+    return [(op if of is None else producer(of.operands[0]), of) for op, of in zip(made, cast, strict=True)]
+
+
+def _sizes_of_part(op: Any, sizes: Sequence[int], *, back: bool) -> list[int] | None:
+    """Return the sizes of a factor of a part, or of the whole: one of the whole lies along no dimension that is cut."""
+    shapes = op.operands[0].type.shape, op.result.type.shape
+    dims = [*zip(sizes, *shapes, strict=True)]
+    if back:
+        return None if any(size > 1 and whole > part for size, whole, part in dims) else [*sizes]
+    return [part if size > 1 else 1 for size, _, part in dims]
+
+
+def _copied_sizes(op: Any, sizes: Sequence[int], *, back: bool) -> list[int] | None:
+    """Return the sizes of a factor of a copy, or of what it is a copy of: one of that lies along none of its loops."""
+    loops = source_loops(op) or []
+    dims = range(op.results[0].type.rank)
+    if not back:
+        return [sizes[loops.index(dim)] if dim in loops else 1 for dim in dims]
+    return None if any(sizes[dim] > 1 for dim in dims if dim not in loops) else [sizes[dim] for dim in loops]
 
 
 def _merges(op: Any, *, back: bool) -> bool:

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.folding.affine import Affine
-from mlir_sched.program.rewrites.folding.chain import Chain, PlacedStep
+from mlir_sched.program.rewrites.folding.chain import Chain
+from mlir_sched.program.rewrites.folding.composed import Given, Numbers, composed, factors_of
 from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
 from mlir_sched.program.rewrites.folding.linear import INIT
 from mlir_sched.program.rewrites.folding.moves import moved, repeated
-from mlir_sched.program.rewrites.folding.step import SCALE, Parts
+from mlir_sched.program.rewrites.folding.placed import PlacedStep
+from mlir_sched.program.rewrites.folding.step import SCALE
 from mlir_sched.program.rewrites.linalg_ops import (
     copied,
     dims_map,
     generic,
-    generic_of_several,
     multiply_add,
     number,
     with_unit_dims,
     zeros,
 )
-
-Given = Mapping[Path, Any]
-"""The values that the ways of a chain lead to."""
 
 
 def replacement(site: Chain, given: Given) -> Any:
@@ -42,73 +37,23 @@ def replacement(site: Chain, given: Given) -> Any:
     value = _linear(site, given, weights)
     for each in site.inner:
         value = repeated(each.step.op, value) if each.step.is_move else value
-    value = value if result.shift is None else _shifted(value, result)
+    value = value if result.shift is None else result.applied(value, shift=result.shift)
     for each in site.outer:
-        value = _passed(each, value, given)
+        value = passed(each, value, given)
     return value
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """What ops do to each channel of a tensor.
-
-    Attributes:
-        dims: The dimensions of the tensor that channels lie along.
-        sizes: Sizes of the numbers as factors of the tensor (:mod:`.moves`).
-        scale: A tensor over these dimensions; None for 1.
-        shift: A tensor over these dimensions; None for 0.
-    """
-
-    dims: tuple[int, ...]
-    sizes: tuple[int, ...]
-    scale: Any
-    shift: Any
-
-    @staticmethod
-    def of(rank: int, factors: Sequence[Any], made: Parts, compose: Callable[..., Affine]) -> _Numbers:
-        """Return the numbers, computed by one op.
-
-        Args:
-            rank: Dimensions of the tensor.
-            factors: What they are computed from, as factors of the tensor.
-            made: Whether they scale, and whether they shift.
-            compose: Emits what is done to an element, given an element of each factor.
-        """
-        shapes = [list(factor.type.shape) for factor in factors]
-        sizes = [max(each) for each in zip([1] * rank, *shapes, strict=True)]
-        dims = [dim for dim, size in enumerate(sizes) if size > 1]
-        own = [[dim for dim, size in enumerate(shape) if size > 1] for shape in shapes]
-        maps = [dims_map(len(dims), map(dims.index, each)) for each in own]
-        vectors = [with_unit_dims(each, [s for s in each.type.shape if s > 1]) for each in factors]
-        wanted = [name for name, is_made in (("scale", made.scales), ("shift", made.shifts)) if is_made]
-        inits = [tensor.empty([sizes[dim] for dim in dims], ir.F32Type.get()) for _ in wanted]
-        maps += [ir.AffineMap.get_identity(len(dims))] * len(inits)
-
-        def body(*scalars: Any) -> Sequence[Any]:
-            form = compose(*scalars[: len(factors)])
-            return [getattr(form, name) for name in wanted]
-
-        computed = generic_of_several(vectors, inits, maps, ["parallel"] * len(dims), body) if wanted else []
-        found = dict(zip(wanted, computed, strict=True))
-        return _Numbers(tuple(dims), tuple(sizes), found.get("scale"), found.get("shift"))
-
-    @property
-    def scale_factor(self) -> Any:
-        """The scale as a factor of the tensor; None for 1."""
-        return None if self.scale is None else with_unit_dims(self.scale, self.sizes)
-
-
-def _of_image(site: Chain, given: Given) -> _Numbers:
+def _of_image(site: Chain, given: Given) -> Numbers:
     """Return what the ops in front of the linear op do to what it reads."""
     steps, factors = site.in_front[::-1], list[Any]()
     for each in steps:
         factors = factors if each.step.is_affine else [moved(each.step.op, factor) for factor in factors]
-        factors += _factors(each, given)
+        factors += factors_of(each, given)
     rank = site.linear.op.operands[site.linear.image].type.rank
-    return _Numbers.of(rank, factors, site.of_image, lambda *scalars: _composed(steps, Affine(), scalars))
+    return Numbers.of(rank, factors, site.of_image, lambda *scalars: composed(steps, Affine(), scalars))
 
 
-def _of_result(site: Chain, given: Given, begin: Any) -> _Numbers:
+def _of_result(site: Chain, given: Given, begin: Any) -> Numbers:
     """Return what the ops behind the linear op do to its sums, with what the sums begin with.
 
     Args:
@@ -123,7 +68,7 @@ def _of_result(site: Chain, given: Given, begin: Any) -> _Numbers:
     starts = len(factors)
     for each in site.inner:
         factors = [moved(each.step.op, factor) for factor in factors] if each.step.is_move else factors
-        factors += _factors(each, given)
+        factors += factors_of(each, given)
     rank = site.inner[-1].step.op.results[0].type.rank if site.inner else site.linear.op.results[0].type.rank
     factors += [with_unit_dims(given[way], [1] * rank) for each in site.outer for way in each.numbers]
 
@@ -131,27 +76,12 @@ def _of_result(site: Chain, given: Given, begin: Any) -> _Numbers:
         start = None
         for scalar in scalars[:starts]:
             start = scalar if start is None else arith.addf(start, scalar)
-        return _composed(site.behind, Affine(shift=start), scalars[starts:])
+        return composed(site.behind, Affine(shift=start), scalars[starts:])
 
-    return _Numbers.of(rank, factors, site.of_result, compose)
-
-
-def _factors(placed: PlacedStep, given: Given) -> list[Any]:
-    """Return the numbers of an op as factors of its result."""
-    return [with_unit_dims(given[way], factor_sizes(placed.step.op, way[-1]) or ()) for way in placed.numbers]
+    return Numbers.of(rank, factors, site.of_result, compose)
 
 
-def _composed(steps: Sequence[PlacedStep], form: Affine, scalars: Sequence[Any]) -> Affine:
-    """Emit what ops do to a number, given an element of each of their numbers."""
-    left = iter(scalars)
-    for each in steps:
-        made = each.step.applied(form, {way[-1]: next(left) for way in each.numbers})
-        assert made is not None
-        form = made
-    return form
-
-
-def _sums(site: Chain, weights: Any, image: _Numbers) -> Any:
+def _sums(site: Chain, weights: Any, image: Numbers) -> Any:
     """Return what the shift in front of a linear op adds to its sums: the weights of each channel times the shift."""
     loops, walked = site.linear.weight_loops(site.copies), site.linear.loops
     kept = [loop for loop in walked[INIT] if loop in loops]
@@ -196,7 +126,7 @@ def _linear(site: Chain, given: Given, weights: Any) -> Any:
     return copied(site.linear.op, [factors[0], factors[1], zeros(kind.shape, kind.element_type)]).results[0]
 
 
-def _passed(placed: PlacedStep, value: Any, given: Given) -> Any:
+def passed(placed: PlacedStep, value: Any, given: Given) -> Any:
     """Return what a move, or an op that multiplies, makes of a value; what scales all elements is done already."""
     step = placed.step
     if step.is_move:
@@ -207,12 +137,3 @@ def _passed(placed: PlacedStep, value: Any, given: Given) -> Any:
     if step.is_attention:
         operands[SCALE] = number(ir.F32Type.get(), 1.0)
     return copied(step.op, [operands[place] for place in range(len(operands))]).results[0]
-
-
-def _shifted(value: Any, numbers: _Numbers) -> Any:
-    """Return a value plus the shift of each channel."""
-    kind = value.type
-    every = ir.AffineMap.get_identity(kind.rank)
-    empty = tensor.empty(kind.shape, kind.element_type)
-    maps = [every, dims_map(kind.rank, numbers.dims), every]
-    return generic([value, numbers.shift], empty, maps, ["parallel"] * kind.rank, lambda x, by, _: arith.addf(x, by))

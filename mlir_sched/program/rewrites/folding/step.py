@@ -16,7 +16,7 @@ from mlir_sched.program.rewrites.folding.affine import Affine, applied, scaled
 from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
 from mlir_sched.program.rewrites.folding.facts import Facts
 from mlir_sched.program.rewrites.folding.linear import INIT, multiplies_and_adds
-from mlir_sched.program.rewrites.folding.moves import is_move
+from mlir_sched.program.rewrites.folding.moves import is_move, is_rotation, rotated
 from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, number
 from mlir_sched.program.rewrites.padding.tensor_pad import pads_with_zeros
 
@@ -87,8 +87,29 @@ class Step:
 
     @property
     def start(self) -> list[tuple[int, ...]]:
-        """The ways from the op to others that say what it does: to those that make zeros, or the scale of scores."""
+        """The ways from the op to others that say what it does: to those that make zeros, parts, or the scale."""
+        if is_rotation(self.op):
+            made = enumerate(rotated(self.op))
+            return [way for place, (_, cast) in made for way in ((place,), *([] if cast is None else [(place, 0)]))]
         return [(INIT,), (INIT, 0)] if self.is_product else [(SCALE,)] if self.is_attention else []
+
+    @property
+    def way(self) -> tuple[int, ...]:
+        """The way from the op to what the chain goes through."""
+        if not is_rotation(self.op):
+            return (self.place,)
+        _, cast = rotated(self.op)[self.place]
+        return (self.place, 0) if cast is None else (self.place, 0, 0)
+
+    @property
+    def read(self) -> Any:
+        """What the chain goes through."""
+        return (rotated(self.op)[self.place][0] if is_rotation(self.op) else self.op).operands[self.way[-1]]
+
+    @property
+    def readers(self) -> list[Any]:
+        """The ops that read it: the op itself, or those that take parts."""
+        return [part for part, _ in rotated(self.op)] if is_rotation(self.op) else [self.op]
 
     @property
     def elements(self) -> int:

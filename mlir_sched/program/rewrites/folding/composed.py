@@ -1,0 +1,104 @@
+"""What the ops of a chain do to each channel, computed from their numbers by one op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, tensor
+
+from mlir_sched.program.rewrites.dag_site import Path
+from mlir_sched.program.rewrites.folding.affine import Affine
+from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
+from mlir_sched.program.rewrites.folding.placed import PlacedStep
+from mlir_sched.program.rewrites.folding.step import Parts
+from mlir_sched.program.rewrites.linalg_ops import (
+    dims_map,
+    generic,
+    generic_of_several,
+    with_unit_dims,
+)
+
+Given = Mapping[Path, Any]
+"""The values that the ways of a chain lead to."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What ops do to each channel of a tensor.
+
+    Attributes:
+        dims: The dimensions of the tensor that channels lie along.
+        sizes: Sizes of the numbers as factors of the tensor (:mod:`.moves`).
+        scale: A tensor over these dimensions; None for 1.
+        shift: A tensor over these dimensions; None for 0.
+    """
+
+    dims: tuple[int, ...]
+    sizes: tuple[int, ...]
+    scale: Any
+    shift: Any
+
+    @staticmethod
+    def of(rank: int, factors: Sequence[Any], made: Parts, compose: Callable[..., Affine]) -> Numbers:
+        """Return the numbers, computed by one op.
+
+        Args:
+            rank: Dimensions of the tensor.
+            factors: What they are computed from, as factors of the tensor.
+            made: Whether they scale, and whether they shift.
+            compose: Emits what is done to an element, given an element of each factor.
+        """
+        shapes = [list(factor.type.shape) for factor in factors]
+        sizes = [max(each) for each in zip([1] * rank, *shapes, strict=True)]
+        dims = [dim for dim, size in enumerate(sizes) if size > 1]
+        own = [[dim for dim, size in enumerate(shape) if size > 1] for shape in shapes]
+        maps = [dims_map(len(dims), map(dims.index, each)) for each in own]
+        vectors = [with_unit_dims(each, [s for s in each.type.shape if s > 1]) for each in factors]
+        wanted = [name for name, is_made in (("scale", made.scales), ("shift", made.shifts)) if is_made]
+        inits = [tensor.empty([sizes[dim] for dim in dims], ir.F32Type.get()) for _ in wanted]
+        maps += [ir.AffineMap.get_identity(len(dims))] * len(inits)
+
+        def body(*scalars: Any) -> Sequence[Any]:
+            form = compose(*scalars[: len(factors)])
+            return [getattr(form, name) for name in wanted]
+
+        computed = generic_of_several(vectors, inits, maps, ["parallel"] * len(dims), body) if wanted else []
+        found = dict(zip(wanted, computed, strict=True))
+        return Numbers(tuple(dims), tuple(sizes), found.get("scale"), found.get("shift"))
+
+    @property
+    def scale_factor(self) -> Any:
+        """The scale as a factor of the tensor; None for 1."""
+        return None if self.scale is None else with_unit_dims(self.scale, self.sizes)
+
+    def applied(self, value: Any, *, scale: Any = None, shift: Any = None) -> Any:
+        """Return the tensor times the scale, plus the shift, as far as they are given, by one op."""
+        kind, made = value.type, [each for each in (scale, shift) if each is not None]
+        every = ir.AffineMap.get_identity(kind.rank)
+
+        def body(x: Any, *scalars: Any) -> Any:
+            left = iter(scalars)
+            x = x if scale is None else arith.mulf(x, next(left))
+            return x if shift is None else arith.addf(x, next(left))
+
+        maps = [every, *[dims_map(kind.rank, self.dims)] * len(made), every]
+        empty = tensor.empty(kind.shape, kind.element_type)
+        return generic([value, *made], empty, maps, ["parallel"] * kind.rank, body)
+
+
+def factors_of(placed: PlacedStep, given: Given) -> list[Any]:
+    """Return the numbers of an op as factors of its result."""
+    return [with_unit_dims(given[way], factor_sizes(placed.step.op, way[-1]) or ()) for way in placed.numbers]
+
+
+def composed(steps: Sequence[PlacedStep], form: Affine, scalars: Sequence[Any]) -> Affine:
+    """Emit what ops do to a number, given an element of each of their numbers."""
+    left = iter(scalars)
+    for each in steps:
+        made = each.step.applied(form, {way[-1]: next(left) for way in each.numbers})
+        assert made is not None
+        form = made
+    return form
