@@ -6,6 +6,7 @@ import numpy as np
 from scaled_channels import Scaled, stepped
 
 QUERIES = Scaled("matmul", (5, 6), (6, 8), (5, 8), steps=("addf",))
+ONE_PRODUCT = Scaled("matmul", (5, 6), (6, 24), (5, 24), steps=("addf",))
 KEYS, VALUES = "tensor<2x4x7xf32>", "tensor<2x7x3xf32>"
 SHARE = 0.25
 
@@ -33,6 +34,35 @@ def attention(case: Scaled = QUERIES, scale: float = SHARE) -> str:
   ^bb0(%score: f32):
     iree_linalg_ext.yield %score : f32
   }} -> tensor<2x5x3xf32>""")  # fmt: skip
+
+
+def one_product(scale: str = "mulf %x, %s", keys: int = 8) -> str:
+    """Return a program whose queries, keys and values are parts of one product; keys begin at a column of that."""
+    text = ""
+    for name, begin, order in (("queries", 0, [1, 0, 2]), ("keys", keys, [1, 2, 0]), ("values", 16, [1, 0, 2])):
+        kind = "tensor<2x4x5xf32>" if name == "keys" else "tensor<2x5x4xf32>"
+        text += f"""
+  %{name}_part = tensor.extract_slice %step0[0, {begin}] [5, 8] [1, 1] : tensor<5x24xf32> to tensor<5x8xf32>
+  %{name}_heads = tensor.expand_shape %{name}_part [[0], [1, 2]] output_shape [5, 2, 4]
+      : tensor<5x8xf32> into tensor<5x2x4xf32>
+  %{name}_space = tensor.empty() : {kind}
+  %{name} = linalg.transpose ins(%{name}_heads : tensor<5x2x4xf32>) outs(%{name}_space : {kind})
+      permutation = {order}"""
+    text += """
+  %room = tensor.empty() : tensor<2x5x5xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%room : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %scores = linalg.batch_matmul ins(%queries, %keys : tensor<2x5x4xf32>, tensor<2x4x5xf32>)
+      outs(%none : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>"""
+    text += stepped("%scaled", scale, "%scores", (2, 5, 5), 0, "%share", np.array([SHARE, 0.125]))
+    before = ONE_PRODUCT.text().split("  return ")[0].replace("-> tensor<5x24xf32> {", "-> tensor<2x5x4xf32> {", 1)
+    return f"""{before}{text}
+  %last = tensor.empty() : tensor<2x5x4xf32>
+  %begin = linalg.fill ins(%zero : f32) outs(%last : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %result = linalg.batch_matmul ins(%scaled, %values : tensor<2x5x5xf32>, tensor<2x5x4xf32>)
+      outs(%begin : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %result : tensor<2x5x4xf32>
+}}
+"""
 
 
 def inputs(case: Scaled = QUERIES) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ _COMPUTED = (
     "linalg.generic",
     "linalg.transpose",
     "tensor.collapse_shape",
+    "tensor.concat",
     "tensor.empty",
     "tensor.expand_shape",
     "tensor.extract_slice",

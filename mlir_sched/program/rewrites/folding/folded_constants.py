@@ -23,9 +23,11 @@ from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.dag_site import DagRewrite
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import sites
+from mlir_sched.program.rewrites.folding.moved_constants import MovedConstants
 from mlir_sched.program.rewrites.folding.moves import is_move
 from mlir_sched.program.rewrites.folding.replacement import replacement
 from mlir_sched.program.rewrites.folding.run import Run
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class FoldedConstants(DagRewrite[Chain | Run]):
     """
 
     name = "folded_constants"
+
+    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+        """Return what moves constants to where weights can take them."""
+        del program
+        return (MovedConstants(),)
 
     def sites(self, program: ir.Module) -> list[Chain | Run]:
         """Return the chains without which there is less to compute, and then what else scales and shifts."""
