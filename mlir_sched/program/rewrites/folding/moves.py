@@ -49,8 +49,8 @@ def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[in
     if is_part(op):
         return _sizes_of_part(op, sizes, back=back)
     if is_rotation(op):
-        parts = (part.result.type.shape for part, _ in rotated(op))
-        wholes = zip(sizes, op.results[0].type.shape, *parts, strict=True)
+        turned = [part.result.type.shape for part, _ in rotated(op)]
+        wholes = zip(sizes, op.results[0].type.shape, *turned, strict=True)
         return None if any(size > 1 and {*each} != {size} for size, *each in wholes) else [*sizes]
     if op.name not in (COLLAPSE, EXPAND):
         return _copied_sizes(op, sizes, back=back)
