@@ -3,20 +3,16 @@
 Runs in the environment of the engines, and imports PyTorch and ``transformers`` only when a network is made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.networks.families import FAMILIES, language
-from benchmarks.networks.modules import LOGITS, image, tokens, with_result, with_statistics
+from benchmarks.networks.families import FAMILIES, language, vision
+from benchmarks.networks.modules import image, tokens, with_statistics
 
 
 def resnet50() -> tuple[Any, ...]:
     """Return ResNet-50 and an image."""
-    from transformers import ResNetConfig, ResNetForImageClassification
-
-    return with_result(ResNetForImageClassification(ResNetConfig()), LOGITS), image()
+    return vision.classifier("ResNet"), image()
 
 
 def changed_resnet50() -> tuple[Any, ...]:
@@ -36,9 +32,7 @@ def changed_resnet50() -> tuple[Any, ...]:
 
 def mobilenet_v2() -> tuple[Any, ...]:
     """Return MobileNet-V2 and an image."""
-    from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
-
-    return with_result(MobileNetV2ForImageClassification(MobileNetV2Config()), LOGITS), image()
+    return vision.classifier("MobileNetV2"), image()
 
 
 def bert_base() -> tuple[Any, ...]:

@@ -1,7 +1,5 @@
 """Networks with results for every place of an image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.networks.modules import image

@@ -1,7 +1,5 @@
 """Language models by ``transformers``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.networks.modules import HIDDEN, constant_causal_mask, tokens, with_result

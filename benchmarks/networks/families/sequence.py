@@ -1,7 +1,5 @@
 """Networks of sequences without attention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

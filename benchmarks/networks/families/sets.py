@@ -1,7 +1,5 @@
 """Networks of tables, points and graphs."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Networks of sound: one-dimensional convolutions, and Whisper's attention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.networks.modules import HIDDEN, with_result

@@ -1,40 +1,38 @@
-"""Classifiers of images, and a segmentation, by ``transformers`` or written out."""
-
-from __future__ import annotations
+"""Classifiers of images, and a segmentation: by ``transformers``, written out, and by ``torchvision``."""
 
 from typing import Any
 
 from benchmarks.networks.modules import LOGITS, image, with_result
 
 
+def classifier(name: str, **sizes: Any) -> Any:
+    """Return a classifier of ``transformers`` by the name of its family, with sizes as its configuration names them."""
+    import transformers
+
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    return with_result(getattr(transformers, f"{name}ForImageClassification")(config), LOGITS)
+
+
 def vit() -> tuple[Any, ...]:
     """Return four layers of ViT-base and an image."""
-    from transformers import ViTConfig, ViTForImageClassification
-
-    return with_result(ViTForImageClassification(ViTConfig(num_hidden_layers=4)), LOGITS), image()
+    return classifier("ViT", num_hidden_layers=4), image()
 
 
 def vit_tiny() -> tuple[Any, ...]:
     """Return four layers of 192 features of a ViT and an image."""
-    from transformers import ViTConfig, ViTForImageClassification
-
     sizes = {"hidden_size": 192, "intermediate_size": 768, "num_attention_heads": 3}
-    return with_result(ViTForImageClassification(ViTConfig(num_hidden_layers=4, **sizes)), LOGITS), image()
+    return classifier("ViT", num_hidden_layers=4, **sizes), image()
 
 
 def convnext() -> tuple[Any, ...]:
     """Return ConvNeXt-tiny and an image."""
-    from transformers import ConvNextConfig, ConvNextForImageClassification
-
-    return with_result(ConvNextForImageClassification(ConvNextConfig()), LOGITS), image()
+    return classifier("ConvNext"), image()
 
 
 def regnet() -> tuple[Any, ...]:
     """Return RegNetX-400MF, of grouped convolutions, and an image."""
-    from transformers import RegNetConfig, RegNetForImageClassification
-
-    config = RegNetConfig(hidden_sizes=[32, 64, 160, 384], depths=[1, 2, 7, 12], groups_width=16, layer_type="x")
-    return with_result(RegNetForImageClassification(config), LOGITS), image()
+    sizes = {"hidden_sizes": [32, 64, 160, 384], "depths": [1, 2, 7, 12], "groups_width": 16}
+    return classifier("RegNet", layer_type="x", **sizes), image()
 
 
 def efficientnet() -> tuple[Any, ...]:
@@ -53,9 +51,7 @@ def efficientnet() -> tuple[Any, ...]:
 
 def swin() -> tuple[Any, ...]:
     """Return eight blocks of Swin-tiny and an image."""
-    from transformers import SwinConfig, SwinForImageClassification
-
-    return with_result(SwinForImageClassification(SwinConfig(depths=[2, 2, 2, 2])), LOGITS), image()
+    return classifier("Swin", depths=[2, 2, 2, 2]), image()
 
 
 def segformer() -> tuple[Any, ...]:
@@ -112,3 +108,50 @@ def _mixer(layers: int, features: int) -> Any:
             return self.last(hidden.mean(dim=1))
 
     return Mixer()
+
+
+def resnet18() -> tuple[Any, ...]:
+    """Return ResNet-18 and an image."""
+    return _of_torchvision("resnet18")
+
+
+def mobilenet_v3_small() -> tuple[Any, ...]:
+    """Return MobileNet-V3-small and an image."""
+    return _of_torchvision("mobilenet_v3_small")
+
+
+def mobilenet_v3_large() -> tuple[Any, ...]:
+    """Return MobileNet-V3-large and an image."""
+    return _of_torchvision("mobilenet_v3_large")
+
+
+def shufflenet_v2() -> tuple[Any, ...]:
+    """Return ShuffleNet-V2 x1.0, which permutes channels, and an image."""
+    return _of_torchvision("shufflenet_v2_x1_0")
+
+
+def densenet121() -> tuple[Any, ...]:
+    """Return DenseNet-121, which joins the results of all earlier layers, and an image."""
+    return _of_torchvision("densenet121")
+
+
+def inception_v3() -> tuple[Any, ...]:
+    """Return Inception-v3, of parallel convolutions, and an image of 299 x 299."""
+    return _of_torchvision("inception_v3", 299, aux_logits=False, init_weights=False)
+
+
+def regnet_y() -> tuple[Any, ...]:
+    """Return RegNet-Y 800MF, of grouped convolutions with squeeze and excitation, and an image."""
+    return _of_torchvision("regnet_y_800mf")
+
+
+def efficientnet_v2_s() -> tuple[Any, ...]:
+    """Return EfficientNet-V2-S and an image."""
+    return _of_torchvision("efficientnet_v2_s")
+
+
+def _of_torchvision(name: str, size: int = 224, **options: Any) -> tuple[Any, ...]:
+    """Return a network of ``torchvision`` and an image."""
+    import torchvision
+
+    return torchvision.models.get_model(name, weights=None, **options), image(size)
