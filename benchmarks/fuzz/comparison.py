@@ -1,14 +1,13 @@
 """How the results of a compiled program differ from NumPy's by more than rounding explains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value, rounded
+from benchmarks.fuzz.draft import Array, rounded
 from benchmarks.fuzz.programs import RandomProgram
+from benchmarks.mlir_text import Value
 from mlir_sched.runner.checks.rounding import SAFETY, machine_epsilon
 
 SAMPLES = 16

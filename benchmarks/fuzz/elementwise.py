@@ -1,12 +1,11 @@
 """Operations of random programs that compute element by element."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.fuzz.draft import NARROW, Array, Compute, Draft, Value
+from benchmarks.fuzz.draft import NARROW, Array, Compute, Draft
+from benchmarks.mlir_text import Value
 from mlir_sched.runner.checks.rounding import MATH_WEIGHT
 
 SUM_SCALE = 0.0019
@@ -40,7 +39,7 @@ def elementwise(draft: Draft, value: Value) -> Value | None:
 
 def with_another(draft: Draft, value: Value) -> Value | None:
     """Combine a value with a new argument of its shape, or with a row of it."""
-    other = draft.argument(value.shape if draft.rng.random() < 0.5 else value.shape[-1:], value.kind)
+    other = draft.argument(*(value.shape if draft.rng.random() < 0.5 else value.shape[-1:]), kind=value.kind)
     return combined(draft, value, other)
 
 

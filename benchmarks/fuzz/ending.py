@@ -1,7 +1,5 @@
 """What a command may do with damaged files: work, or end with an exit code and a line that say what is wrong."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,19 +1,38 @@
 """Random programs by seed."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import ml_dtypes
 import numpy as np
 
-from benchmarks.fuzz.draft import DTYPES, NARROW, Array, Draft, Step, Value, rounded
-from benchmarks.fuzz.elementwise import combined
-from benchmarks.fuzz.operations import NARROW_OPERATIONS, OPERATIONS, first_shape
+from benchmarks.fuzz.draft import DTYPES, EXTENTS, NARROW, Array, Draft, Step, rounded
+from benchmarks.fuzz.elementwise import (
+    combined,
+    converted,
+    dequantised,
+    elementwise,
+    quantised,
+    requantised,
+    with_another,
+)
+from benchmarks.fuzz.movement import lengthened, padded, sliced, transposed
+from benchmarks.fuzz.reductions import convolved, multiplied, reduced, softmax
+from benchmarks.mlir_text import Value
 from mlir_sched.runner.checks.rounding import machine_epsilon
 
+Operation: TypeAlias = Callable[[Draft, Value], Value | None]
+"""Adds MLIR to a draft, and the same computation in NumPy; returns None where a value cannot be its operand."""
+
+OPERATIONS: tuple[Operation, ...] = (
+    elementwise, elementwise, with_another, converted, quantised, requantised, dequantised, multiplied, multiplied,
+    convolved, convolved, reduced, transposed, padded, sliced, lengthened, softmax,
+)  # fmt: skip
+"""All operations, the frequent ones more than once."""
+NARROW_OPERATIONS: tuple[Operation, ...] = (converted, converted, transposed, padded, sliced, lengthened)
+"""Those that values of :data:`~benchmarks.fuzz.draft.NARROW` types can have."""
 FEWEST, MOST = 2, 8
 """Operations of a program, fewest and most."""
 KINDS = ("f32", "f32", "f32", "f32", "f16", "f16", "bf16", "bf16", "f64", "i8", "i8", "i32", *NARROW)
@@ -63,7 +82,8 @@ def random_program(seed: int) -> RandomProgram:
     """Return the program of a seed: 2 to 8 operations on one value, which may branch, with one to three results."""
     rng = np.random.default_rng(seed)
     draft = Draft(rng, whole=bool(rng.random() < 0.5))
-    chain, wanted = [draft.argument(first_shape(draft), draft.any_of(KINDS))], int(rng.integers(FEWEST, MOST + 1))
+    chain = [draft.argument(*_first_shape(draft), kind=draft.any_of(KINDS))]
+    wanted = int(rng.integers(FEWEST, MOST + 1))
     for _ in range(10 * wanted):
         attempt = deepcopy(draft)
         made = _grown(attempt, chain)
@@ -74,6 +94,14 @@ def random_program(seed: int) -> RandomProgram:
         if len(chain) > wanted:
             break
     return finished(draft, _results(draft, chain[1:] or chain))
+
+
+def _first_shape(draft: Draft) -> tuple[int, ...]:
+    """Return the shape of a program's first argument: a vector, a matrix, matrices or an image."""
+    rank = draft.any_of([1, 2, 2, 2, 3, 4, 4])
+    if rank == 4:
+        return (1, draft.any_of([5, 9, 14, 17]), draft.any_of([5, 8, 13, 16]), draft.any_of([1, 3, 8, 16, 17, 32]))
+    return tuple(draft.any_of(EXTENTS) for _ in range(rank))
 
 
 def _grown(draft: Draft, chain: Sequence[Value]) -> Value | None:
@@ -101,12 +129,8 @@ def _results(draft: Draft, made: list[Value]) -> list[Value]:
 
 def finished(draft: Draft, outputs: Sequence[Value]) -> RandomProgram:
     """Return the program that returns some of a draft's values."""
-    arguments = ", ".join(f"%{value.name}: {value.type}" for value in draft.inputs)
-    types = ", ".join(value.type for value in outputs)
-    names = ", ".join(f"%{value.name}" for value in outputs)
-    lines = [f"func.func @main({arguments}) -> ({types}) {{", *draft.lines, f"  return {names} : {types}", "}", ""]
     arrays = tuple(draft.arrays[value.name].astype(DTYPES[value.kind]) for value in draft.inputs)
-    return RandomProgram("\n".join(lines), tuple(draft.inputs), tuple(outputs), tuple(draft.steps), arrays)
+    return RandomProgram(draft.program(*outputs), tuple(draft.inputs), tuple(outputs), tuple(draft.steps), arrays)
 
 
 def _error(step: Step) -> float:

@@ -1,15 +1,14 @@
 """Programs compiled and run as users do it: ``iree-compile`` and ``iree-run-module``."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value
+from benchmarks.fuzz.draft import Array
 from benchmarks.fuzz.programs import RandomProgram
+from benchmarks.mlir_text import Value
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.payload import TensorSpec
 from mlir_sched.targets.machine import runtime_tool

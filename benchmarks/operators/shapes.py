@@ -4,13 +4,13 @@ Every shape comes in two sizes, the same program with different extents: :mod:`b
 tunes the large program, and the tests check the small program.
 """
 
-from __future__ import annotations
-
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.operators.shape_programs import Builder, Tensor
+from benchmarks.mlir_text import Value
+from benchmarks.operators.shape_programs import SUM, Builder, layout_of
 
 NHWC, NCHW, DEPTHWISE = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"
 RELU = ["%zero = arith.constant 0.0", "%r = arith.maximumf %x0, %zero"]
@@ -49,48 +49,43 @@ def loops(rank: int) -> str:
     return ", ".join(f"d{i}" for i in range(rank))
 
 
-def relu(b: Builder, x: Tensor) -> Tensor:
-    return b.map([(x, loops(len(x.shape)))], RELU)
+def relu(b: Builder, x: Value) -> Value:
+    return b.each(RELU, x)
 
 
-def gelu(b: Builder, x: Tensor) -> Tensor:
-    return b.map([(x, loops(len(x.shape)))], GELU)
+def gelu(b: Builder, x: Value) -> Value:
+    return b.each(GELU, x)
 
 
-def bias(b: Builder, x: Tensor) -> Tensor:
+def bias(b: Builder, x: Value) -> Value:
     """Add a vector along the last dimension."""
-    rank = len(x.shape)
-    return b.map([(x, loops(rank)), (b.argument(x.shape[-1], kind=x.kind), f"d{rank - 1}")], ADD)
+    return b.each(ADD, x, b.argument(x.shape[-1], kind=x.kind))
 
 
-def residual(b: Builder, x: Tensor) -> Tensor:
-    at = loops(len(x.shape))
-    return b.map([(x, at), (b.argument(*x.shape, kind=x.kind), at)], ADD)
+def residual(b: Builder, x: Value) -> Value:
+    return b.each(ADD, x, b.argument(*x.shape, kind=x.kind))
 
 
-def batch_norm(b: Builder, x: Tensor) -> Tensor:
+def batch_norm(b: Builder, x: Value) -> Value:
     """Scale and shift by vectors along the last dimension."""
-    at, last = loops(len(x.shape)), f"d{len(x.shape) - 1}"
     scale, shift = b.argument(x.shape[-1]), b.argument(x.shape[-1])
-    return b.map([(x, at), (scale, last), (shift, last)], ["%p = arith.mulf %x0, %x1", "%r = arith.addf %p, %x2"])
+    return b.each(["%p = arith.mulf %x0, %x1", "%r = arith.addf %p, %x2"], x, scale, shift)
 
 
-def cast(b: Builder, x: Tensor, kind: str) -> Tensor:
-    return b.map([(x, loops(len(x.shape)))], [f"%r = {CASTS[x.kind, kind]} %x0 : {x.kind} to {kind}"], kind=kind)
+def to_f16(b: Builder, x: Value) -> Value:
+    return b.each([f"%r = arith.truncf %x0 : {x.kind} to f16"], x, kind="f16")
 
 
-CASTS = {("f32", "f16"): "arith.truncf", ("f16", "f32"): "arith.extf", ("bf16", "f32"): "arith.extf"}
-Step = Callable[[Builder, Tensor], Tensor]
+Step = Callable[[Builder, Value], Value]
 
 
-def dequantise(b: Builder, x: Tensor) -> Tensor:
+def dequantise(b: Builder, x: Value) -> Value:
     """Convert i8 to floating-point numbers and scale them by a vector along the last dimension."""
-    rank = len(x.shape)
     body = ["%f = arith.sitofp %x0 : i8 to f32", "%r = arith.mulf %f, %x1"]
-    return b.map([(x, loops(rank)), (b.argument(x.shape[-1]), f"d{rank - 1}")], body, kind="f32")
+    return b.each(body, x, b.argument(x.shape[-1]), kind="f32")
 
 
-def after(b: Builder, x: Tensor, steps: Sequence[Step]) -> str:
+def after(b: Builder, x: Value, steps: Sequence[Step]) -> str:
     for step in steps:
         x = step(b, x)
     return b.program(x)
@@ -151,7 +146,7 @@ def attention_scores(sizes: Sizes) -> str:
     q, k = b.argument(batch, m, heads, depth), b.argument(batch, m, heads, depth)
     scores = b.contract("b m h d, b n h d -> b h m n", q, k)
     scale = [f"%c = arith.constant {depth**-0.5:e}", "%r = arith.mulf %x0, %c"]
-    return b.program(b.softmax(b.map([(scores, loops(4))], scale)))
+    return b.program(b.softmax(b.each(scale, scores)))
 
 
 def two_results(sizes: Sizes) -> str:
@@ -176,24 +171,16 @@ def convolution(
 
     Args:
         sizes: Sizes of the image, in the order of its layout.
-        steps: Epilogues.
-        op: The named op.
-        kernel: Size of the windows.
         filters: Channels of the result; for a depthwise convolution its channel multiplier, if it has one.
-        before: Producers of the image.
-        kind: Element type.
         options: Further arguments of :meth:`Builder.convolution`.
     """
     b = Builder()
     image = b.argument(*sizes, kind="i8" if dequantise in before else kind)
     for step in before:
         image = step(b, image)
-    words = [word for word in op.split("_") if word not in ("conv", "depthwise", "1d", "2d", "3d")]
-    channels = dict(zip(words[0], sizes, strict=True))
-    windows = iter(kernel)
-    lengths = [
-        next(windows) if letter in "dhw" else {**channels, "f": filters, "m": filters}[letter] for letter in words[1]
-    ]
+    layout, taps = layout_of(op)
+    channels, windows = {**dict(zip(layout, sizes, strict=True)), "f": filters, "m": filters}, iter(kernel)
+    lengths = [next(windows) if letter in "dhw" else channels[letter] for letter in taps]
     return after(b, b.convolution(op, image, b.argument(*lengths, kind=kind), **options), steps)
 
 
@@ -202,15 +189,15 @@ def residual_block(sizes: Sizes, filters: int) -> str:
     b = Builder()
     image = b.argument(*sizes)
     result = bias(b, b.convolution(NHWC, image, b.argument(3, 3, sizes[-1], filters), padding=((1, 1), (1, 1))))
-    return b.program(b.map([(result, loops(4)), (image, loops(4))], ADD_RELU))
+    return b.program(b.each(ADD_RELU, result, image))
 
 
-def pooling(sizes: Sizes, op: str, start: str = "", **options: Any) -> str:
+def pooling(sizes: Sizes, op: str, start: float = 0.0, **options: Any) -> str:
     """Pool over windows of 3x3; a sum is divided by 9."""
     b = Builder()
-    result = b.convolution(op, b.argument(*sizes), b.empty((3, 3)), start=start, **options)
+    result = b.convolution(op, b.argument(*sizes), b.empty((3, 3), "f32"), start=start, **options)
     if op.endswith("sum"):
-        result = b.map([(result, loops(4))], ["%c = arith.constant 9.0", "%r = arith.divf %x0, %c"])
+        result = divided(b, result, 9)
     return b.program(result)
 
 
@@ -227,21 +214,21 @@ def elementwise(sizes: Sizes, *steps: Step, kind: str = "f32") -> str:
     return after(b, b.argument(*sizes, kind=kind), steps)
 
 
-def reduction(sizes: Sizes, dims: Sizes, body: Sequence[str] = ("%s = arith.addf %out, %x0",), start: str = "") -> str:
+def reduction(sizes: Sizes, dims: Sizes, body: Sequence[str] = SUM, start: float = 0.0) -> str:
     b = Builder()
     return b.program(b.reduce(b.argument(*sizes), dims, body, start))
 
 
 SQUARES = ["%p = arith.mulf %x0, %x0", "%s = arith.addf %out, %p"]
-MAXIMUM, LOWEST = ["%s = arith.maximumf %out, %x0"], "0xFF800000"
-MINIMUM, HIGHEST = ["%s = arith.minimumf %out, %x0"], "0x7F800000"
+MAXIMUM, LOWEST = ["%s = arith.maximumf %out, %x0"], -math.inf
+MINIMUM, HIGHEST = ["%s = arith.minimumf %out, %x0"], math.inf
 
 
-def divided(b: Builder, x: Tensor, count: int) -> Tensor:
-    return b.map([(x, loops(len(x.shape)))], [f"%c = arith.constant {float(count)}", "%r = arith.divf %x0, %c"])
+def divided(b: Builder, x: Value, count: int) -> Value:
+    return b.each([f"%c = arith.constant {float(count)}", "%r = arith.divf %x0, %c"], x)
 
 
-def rows_with(b: Builder, x: Tensor, value: Tensor, body: Sequence[str]) -> Tensor:
+def rows_with(b: Builder, x: Value, value: Value, body: Sequence[str]) -> Value:
     """Combine every row along the last dimension with its own element of ``value``."""
     rank = len(x.shape)
     return b.map([(x, loops(rank)), (value, loops(rank - 1))], body)
@@ -250,10 +237,7 @@ def rows_with(b: Builder, x: Tensor, value: Tensor, body: Sequence[str]) -> Tens
 def mean(sizes: Sizes, dims: Sizes) -> str:
     b = Builder()
     source = b.argument(*sizes)
-    count = 1
-    for dim in dims:
-        count *= sizes[dim]
-    return b.program(divided(b, b.reduce(source, dims), count))
+    return b.program(divided(b, b.reduce(source, dims), math.prod(sizes[dim] for dim in dims)))
 
 
 def variance(sizes: Sizes) -> str:
@@ -308,12 +292,12 @@ def log_softmax(sizes: Sizes) -> str:
     return b.program(rows_with(b, shifted, total, ["%l = math.log %x1", "%r = arith.subf %x0, %l"]))
 
 
-def to_f16(b: Builder, x: Tensor) -> Tensor:
-    return cast(b, x, "f16")
-
-
 def _shape(name: str, make: Callable[..., str], real: Sizes, small: Sizes, *rest: Any, **options: Any) -> Shape:
     return Shape(name, make(real, *rest, **options), make(small, *rest, **options))
+
+
+def _convolution(name: str, real: Sizes, small: Sizes, *steps: Step, **options: Any) -> Shape:
+    return _shape(name, convolution, real, small, *steps, **options)
 
 
 PADDED = ((1, 1), (1, 1))
@@ -346,83 +330,39 @@ SHAPES = (
     _shape("values_bmhk", contraction, (2, 6, 65, 67, 40), (2, 3, 13, 11, 8), "b h m n, b n h k -> b m h k"),
     _shape("attention_scores", attention_scores, (2, 65, 6, 32), (2, 13, 3, 8)),
     # convolutions
-    _shape("conv_bias_relu", convolution, (1, 30, 30, 30), (1, 10, 10, 6), bias, relu, filters=45),
+    _convolution("conv_bias_relu", (1, 30, 30, 30), (1, 10, 10, 6), bias, relu, filters=45),
     _shape("conv_residual_relu", residual_block, (1, 28, 28, 40), (1, 8, 8, 40), 40),
-    _shape(
-        "conv_norm_relu_f16", convolution, (1, 30, 26, 24), (1, 8, 10, 8), bias, batch_norm, relu, to_f16, filters=48
+    _convolution("conv_norm_relu_f16", (1, 30, 26, 24), (1, 8, 10, 8), bias, batch_norm, relu, to_f16, filters=48),
+    _convolution(
+        "conv_dequantised", (1, 28, 28, 20), (1, 8, 8, 6), relu, before=[dequantise], filters=36, padding=PADDED
     ),
-    _shape(
-        "conv_dequantised",
-        convolution,
-        (1, 28, 28, 20),
-        (1, 8, 8, 6),
-        relu,
-        before=[dequantise],
-        filters=36,
-        padding=PADDED,
+    _convolution(
+        "conv_normalised", (2, 20, 20, 18), (2, 7, 7, 6), before=[batch_norm, relu], filters=33, padding=PADDED
     ),
-    _shape(
-        "conv_normalised",
-        convolution,
-        (2, 20, 20, 18),
-        (2, 7, 7, 6),
-        before=[batch_norm, relu],
-        filters=33,
-        padding=PADDED,
+    _convolution("conv_odd_batch", (7, 14, 14, 19), (3, 6, 6, 5), filters=29),
+    _convolution("conv_stride_3", (1, 65, 65, 12), (1, 14, 17, 12), filters=40, stride=(3, 3)),
+    _convolution("conv_dilation_3", (1, 36, 36, 10), (1, 12, 12, 10), filters=30, dilation=(3, 3)),
+    _convolution("conv_mixed_strides", (1, 41, 60, 9), (1, 11, 14, 9), filters=20, stride=(2, 3), dilation=(1, 2)),
+    _convolution(
+        "conv_uneven_padding", (1, 31, 33, 14), (1, 9, 11, 6), filters=34, stride=(2, 2), padding=((0, 1), (1, 2))
     ),
-    _shape("conv_odd_batch", convolution, (7, 14, 14, 19), (3, 6, 6, 5), filters=29),
-    _shape("conv_stride_3", convolution, (1, 65, 65, 12), (1, 14, 17, 12), filters=40, stride=(3, 3)),
-    _shape("conv_dilation_3", convolution, (1, 36, 36, 10), (1, 12, 12, 10), filters=30, dilation=(3, 3)),
-    _shape(
-        "conv_mixed_strides", convolution, (1, 41, 60, 9), (1, 11, 14, 9), filters=20, stride=(2, 3), dilation=(1, 2)
+    _convolution("conv_2x2", (3, 23, 23, 17), (3, 7, 7, 5), filters=35, kernel=(2, 2)),
+    _convolution("conv_4x4", (1, 35, 35, 13), (1, 9, 9, 5), filters=27, kernel=(4, 4), stride=(2, 2)),
+    _convolution("conv_1x7", (1, 26, 26, 22), (1, 6, 14, 6), filters=38, kernel=(1, 7), padding=((0, 0), (3, 3))),
+    _convolution("conv_7x1", (1, 26, 26, 22), (1, 14, 6, 6), filters=38, kernel=(7, 1), padding=((3, 3), (0, 0))),
+    _convolution("conv_1x1_strided", (1, 56, 56, 25), (1, 12, 12, 9), bias, filters=50, kernel=(1, 1), stride=(2, 2)),
+    _convolution("conv_5x5_image", (1, 5, 5, 70), (1, 5, 5, 14), bias, filters=90, padding=PADDED),
+    _convolution("conv_bf16", (1, 22, 22, 24), (1, 8, 8, 8), filters=48, kind="bf16"),
+    _convolution("conv_nchw", (1, 20, 29, 31), (1, 5, 9, 11), relu, op=NCHW, filters=30, padding=PADDED),
+    _convolution("conv_1d", (5, 250, 27), (3, 50, 7), bias, relu, op="conv_1d_nwc_wcf", kernel=(5,), filters=41),
+    _convolution(
+        "conv_3d", (1, 7, 15, 15, 11), (1, 5, 7, 7, 5), op="conv_3d_ndhwc_dhwcf", kernel=(3, 3, 3), filters=19
     ),
-    _shape(
-        "conv_uneven_padding",
-        convolution,
-        (1, 31, 33, 14),
-        (1, 9, 11, 6),
-        filters=34,
-        stride=(2, 2),
-        padding=((0, 1), (1, 2)),
-    ),
-    _shape("conv_2x2", convolution, (3, 23, 23, 17), (3, 7, 7, 5), filters=35, kernel=(2, 2)),
-    _shape("conv_4x4", convolution, (1, 35, 35, 13), (1, 9, 9, 5), filters=27, kernel=(4, 4), stride=(2, 2)),
-    _shape(
-        "conv_1x7", convolution, (1, 26, 26, 22), (1, 6, 14, 6), filters=38, kernel=(1, 7), padding=((0, 0), (3, 3))
-    ),
-    _shape(
-        "conv_7x1", convolution, (1, 26, 26, 22), (1, 14, 6, 6), filters=38, kernel=(7, 1), padding=((3, 3), (0, 0))
-    ),
-    _shape(
-        "conv_1x1_strided", convolution, (1, 56, 56, 25), (1, 12, 12, 9), bias, filters=50, kernel=(1, 1), stride=(2, 2)
-    ),
-    _shape("conv_5x5_image", convolution, (1, 5, 5, 70), (1, 5, 5, 14), bias, filters=90, padding=PADDED),
-    _shape("conv_bf16", convolution, (1, 22, 22, 24), (1, 8, 8, 8), filters=48, kind="bf16"),
-    _shape("conv_nchw", convolution, (1, 20, 29, 31), (1, 5, 9, 11), relu, op=NCHW, filters=30, padding=PADDED),
-    _shape("conv_1d", convolution, (5, 250, 27), (3, 50, 7), bias, relu, op="conv_1d_nwc_wcf", kernel=(5,), filters=41),
-    _shape(
-        "conv_3d",
-        convolution,
-        (1, 7, 15, 15, 11),
-        (1, 5, 7, 7, 5),
-        op="conv_3d_ndhwc_dhwcf",
-        kernel=(3, 3, 3),
-        filters=19,
-    ),
-    _shape("conv_grouped", convolution, (2, 3, 5, 27, 29), (2, 3, 5, 9, 11), op="conv_2d_ngchw_gfchw", filters=7),
-    _shape("depthwise_17", convolution, (3, 56, 56, 17), (3, 12, 12, 17), bias, relu, op=DEPTHWISE, padding=PADDED),
-    _shape(
-        "depthwise_30_strided",
-        convolution,
-        (1, 57, 57, 30),
-        (1, 13, 13, 30),
-        op=DEPTHWISE,
-        stride=(2, 2),
-        kernel=(5, 5),
-    ),
-    _shape(
+    _convolution("conv_grouped", (2, 3, 5, 27, 29), (2, 3, 5, 9, 11), op="conv_2d_ngchw_gfchw", filters=7),
+    _convolution("depthwise_17", (3, 56, 56, 17), (3, 12, 12, 17), bias, relu, op=DEPTHWISE, padding=PADDED),
+    _convolution("depthwise_30_strided", (1, 57, 57, 30), (1, 13, 13, 30), op=DEPTHWISE, stride=(2, 2), kernel=(5, 5)),
+    _convolution(
         "depthwise_nchw_strided",
-        convolution,
         (1, 44, 49, 53),
         (1, 20, 11, 13),
         relu,
@@ -430,15 +370,8 @@ SHAPES = (
         stride=(2, 2),
         padding=PADDED,
     ),
-    _shape("depthwise_3", convolution, (1, 112, 112, 3), (1, 14, 14, 3), op=DEPTHWISE),
-    _shape(
-        "depthwise_multiplier",
-        convolution,
-        (1, 40, 40, 10),
-        (1, 10, 10, 10),
-        op="depthwise_conv_2d_nhwc_hwcm",
-        filters=3,
-    ),
+    _convolution("depthwise_3", (1, 112, 112, 3), (1, 14, 14, 3), op=DEPTHWISE),
+    _convolution("depthwise_multiplier", (1, 40, 40, 10), (1, 10, 10, 10), op="depthwise_conv_2d_nhwc_hwcm", filters=3),
     _shape("max_pool", pooling, (1, 57, 57, 33), (1, 13, 13, 9), "pooling_nhwc_max", LOWEST, stride=(2, 2)),
     _shape("average_pool", pooling, (2, 37, 37, 24), (2, 9, 9, 8), "pooling_nhwc_sum"),
     _shape(

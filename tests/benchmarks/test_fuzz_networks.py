@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from iree.compiler import ir
 from registered_rewrites import register
 
+from benchmarks.fuzz.arithmetic import convolution, dilated, pooling
 from benchmarks.fuzz.comparison import difference
 from benchmarks.fuzz.draft import Array
 from benchmarks.fuzz.networks import __main__ as command
-from benchmarks.fuzz.networks.arithmetic import convolution, dilated, pooling
 from benchmarks.fuzz.networks.cause import cause
 from benchmarks.fuzz.networks.convolutions import convolution_of
 from benchmarks.fuzz.networks.form import Form
@@ -237,7 +237,8 @@ def test_a_plan_with_a_site_that_is_not_compiled_is_judged_without_the_site(
     monkeypatch.setattr(Laboratory, "_judged", judged_alone)
     net = draft_of(Form(), (1, 8, [6, 6]))
     parts = [
-        net.sliced(net.images[0], [0, at, 0, 0], [1, size, 6, 6], [1] * 4) for at, size in ((4, 4), (2, 2), (1, 3))
+        net.extract_slice(net.images[0], [0, at, 0, 0], [1, size, 6, 6], [1] * 4)
+        for at, size in ((4, 4), (2, 2), (1, 3))
     ]
     network = RandomNetwork(net, tuple(net.both(part, part, "mulf", np.multiply) for part in parts)).pruned
     with Laboratory.open(detect_target("llvm-cpu", 1)) as laboratory:
@@ -251,7 +252,7 @@ def test_a_plan_with_a_site_that_is_not_compiled_is_judged_without_the_site(
 def joined_parts() -> RandomNetwork:
     """Return a network that splits the channels of an image, squares each part, and joins them."""
     net = draft_of(Form(), (1, 8, [6, 6]))
-    parts = [net.sliced(net.images[0], [0, first, 0, 0], [1, 4, 6, 6], [1] * 4) for first in (0, 4)]
+    parts = [net.extract_slice(net.images[0], [0, first, 0, 0], [1, 4, 6, 6], [1] * 4) for first in (0, 4)]
     net.images = [net.both(part, part, "mulf", np.multiply) for part in parts]
     made = concatenated(net, net.images[1])
     assert made is not None
@@ -262,5 +263,5 @@ def draft_of(form: Form, sizes: tuple[int, int, list[int]]) -> Network:
     """Return a network of an image alone, given its batch, channels and spatial sizes."""
     net = Network(np.random.default_rng(0), whole=False)
     net.form = form
-    net.offered(net.argument(form.shape(*sizes), KIND))
+    net.offered(net.argument(*form.shape(*sizes), kind=KIND))
     return net

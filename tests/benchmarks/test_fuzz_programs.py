@@ -66,7 +66,7 @@ def test_sums_in_another_order_are_right() -> None:
 
 def test_a_byte_may_be_off_by_one_only_near_a_tie() -> None:
     draft = Draft(np.random.default_rng(0), whole=False)
-    value = draft.argument((4,), "f32")
+    value = draft.argument(4)
     bytes_ = quantised(draft, value)
     assert bytes_ is not None
     scaled = np.array([2.5, 2.5000001, 2.4, 3.0], np.float32) / np.float32(8)

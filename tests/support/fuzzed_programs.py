@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.fuzz.draft import DTYPES, Array, Draft
-from benchmarks.fuzz.products import multiplied
 from benchmarks.fuzz.programs import RandomProgram, finished
+from benchmarks.fuzz.reductions import multiplied
 
 
 def product_of(kind: str) -> RandomProgram:
     """Return a product of matrices, whose inputs are no whole numbers where they are floats."""
     draft = Draft(np.random.default_rng(3), whole=False)
-    made = multiplied(draft, draft.argument((13, 65), kind))
+    made = multiplied(draft, draft.argument(13, 65, kind=kind))
     assert made is not None
     return finished(draft, [made])
 

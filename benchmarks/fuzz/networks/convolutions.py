@@ -1,15 +1,14 @@
 """Layers of random networks that convolve or pool an image, and those around a convolution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value
-from benchmarks.fuzz.networks.arithmetic import convolution, dilated, pooling, results
+from benchmarks.fuzz.arithmetic import convolution, dilated, pooling, results, taps_by_group
+from benchmarks.fuzz.draft import Array
 from benchmarks.fuzz.networks.network import KIND, Network
+from benchmarks.mlir_text import Value, window_attributes
 
 CHANNELS = (3, 6, 8, 16, 24, 32, 32, 32, 48, 64)
 """Channels of images: vectors fit, or leave a rest; 32 and more are what Winograd's algorithm is for."""
@@ -94,7 +93,6 @@ def pooling_of(net: Network, image: Value, *, largest: bool) -> Value | None:
     """Pool an image; where no window fits, return None.
 
     Args:
-        net, image: As of a layer.
         largest: Whether the largest pixels are taken, of an image that is padded with minus infinity or zeros; else
             the mean, zeros of the padding included.
     """
@@ -108,7 +106,7 @@ def pooling_of(net: Network, image: Value, *, largest: bool) -> Value | None:
     if min(counts) < 1:
         return None
     shape, form = net.form.shape(batch, channels, counts), net.form
-    combine: Callable[[Array, Array], Array] = np.maximum if largest else np.add
+    combine = np.maximum if largest else np.add
 
     def compute(x: Array) -> Array:
         return form.from_first(pooling(combine, form.to_first(x), window, strides, dilations))
@@ -116,7 +114,7 @@ def pooling_of(net: Network, image: Value, *, largest: bool) -> Value | None:
     taps, start = net.empty(window, KIND), net.filled(shape, KIND, -np.inf if largest else 0.0)
     made = net.made(shape, KIND, compute, padded, roundings=0.0 if largest else sqrt(prod(window)) + 1)
     name = form.pooling("max" if largest else "sum")
-    net.line(_window_op(made, name, strides, dilations, [padded, taps], start))
+    net.linalg(made, f"{name} {window_attributes(strides, dilations)}", [padded, taps], start)
     if not np.isfinite(net.arrays[made.name]).all():
         return None
     if largest:
@@ -188,7 +186,6 @@ def convolution_of(
     """Return a convolution, without padding, of an image that it fits.
 
     Args:
-        net, image: As of a layer.
         filters: Channels of the result; as many as the image has where every channel is a group.
         window, strides, dilations: Per spatial dim.
         groups: 1, as many as channels, or in two dimensions a number that divides channels and filters.
@@ -207,16 +204,13 @@ def convolution_of(
     start, bias = _start(net, result, filters)
 
     def compute(x: Array, w: Array, *added: Array) -> Array:
-        if depthwise:
-            grouped = (w if form.first else np.moveaxis(w, -1, 0))[:, None, None]
-        else:
-            grouped = (w if form.first else np.moveaxis(w, (-1, -2), (0, 1)))[None]
+        grouped = taps_by_group(w, depthwise=depthwise, first=form.first)
         sums = form.from_first(convolution(form.to_first(x), grouped, strides, dilations))
         return sums + sum(added)
 
     made = net.made(result, KIND, compute, image, taps, *bias, roundings=sqrt(terms) + 2)
     name = form.depthwise if depthwise else form.convolution
-    net.line(_window_op(made, name, strides, dilations, [image, taps], start))
+    net.linalg(made, f"{name} {window_attributes(strides, dilations)}", [image, taps], start)
     return made
 
 
@@ -246,7 +240,7 @@ def _grouped(
         return form.from_first(sums).reshape(result)
 
     made = net.made(result, KIND, compute, parts, taps, roundings=sqrt(inner * prod(window)) + 2)
-    net.line(_window_op(made, form.grouped, strides, dilations, [parts, taps], start))
+    net.linalg(made, f"{form.grouped} {window_attributes(strides, dilations)}", [parts, taps], start)
     return net.reshaped(made, form.shape(batch, filters, counts), dims)
 
 
@@ -256,19 +250,6 @@ def _start(net: Network, shape: Sequence[int], filters: int) -> tuple[Value, lis
         return net.filled(shape, KIND), []
     repeated = net.repeated(net.weights((filters,), 4), shape)
     return repeated, [repeated]
-
-
-def _window_op(
-    made: Value, name: str, strides: Sequence[int], dilations: Sequence[int], read: Sequence[Value], start: Value
-) -> str:
-    """Return the text of a convolution or a pooling."""
-    kind = f"tensor<{len(strides)}xi64>"
-    names, types = ", ".join(f"%{value.name}" for value in read), ", ".join(value.type for value in read)
-    return (
-        f"%{made.name} = linalg.{name} {{dilations = dense<{list(dilations)}> : {kind}, "
-        f"strides = dense<{list(strides)}> : {kind}}} ins({names} : {types}) "
-        f"outs(%{start.name} : {start.type}) -> {made.type}"
-    )
 
 
 def _per_dim(net: Network, options: Sequence[int]) -> list[int]:
@@ -289,7 +270,6 @@ def _sides(net: Network, reach: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return widths of padding in front and behind: as for results of the image's size, any, or none.
 
     Args:
-        net: The network.
         reach: Pixels from the first tap of a window to the last one, per dim, which no width exceeds.
     """
     kind = net.any_of(["same", "same", "any", "none"])

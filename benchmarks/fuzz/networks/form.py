@@ -1,13 +1,12 @@
 """The layout of a network's images: one or two spatial dims, with channels first or last."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value
+from benchmarks.fuzz.draft import Array
+from benchmarks.mlir_text import Value
 
 _LETTERS = {(1, True): "ncw", (1, False): "nwc", (2, True): "nchw", (2, False): "nhwc"}
 _FILTERS = {"ncw": "fcw", "nwc": "wcf", "nchw": "fchw", "nhwc": "hwcf"}

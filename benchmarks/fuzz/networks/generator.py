@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value
-from benchmarks.fuzz.networks.convolutions import (
-    CHANNELS,
-    convolved,
-    enlarged_by_taps,
-    pixels_read,
-    pooled,
-    residual,
-)
+from benchmarks.fuzz.draft import Array
+from benchmarks.fuzz.networks.convolutions import CHANNELS, convolved, enlarged_by_taps, pixels_read, pooled, residual
 from benchmarks.fuzz.networks.form import Form
 from benchmarks.fuzz.networks.joins import (
     combined,
@@ -32,7 +26,7 @@ from benchmarks.fuzz.networks.joins import (
 from benchmarks.fuzz.networks.means import classified, gated
 from benchmarks.fuzz.networks.network import KIND, Network
 from benchmarks.fuzz.programs import RandomProgram, finished
-from benchmarks.fuzz.pruning import pruned
+from benchmarks.mlir_text import Value
 
 Layer: TypeAlias = Callable[[Network, Value], Value | None]
 """Returns an image made from another one; None where the layer does not take that."""
@@ -50,6 +44,8 @@ LARGEST = 1e30
 """Largest number that may be computed: sums in another order do not overflow on their way."""
 FORMS = (*[Form()] * 6, *[Form(2, first=False)] * 2, Form(1), Form(1, first=False))
 """The layouts of networks, as often as they have them."""
+_DEFINED = re.compile(r"  %(\w+)(?::\d+)? = ")
+_USED = re.compile(r"%(\w+)")
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ class RandomNetwork:
     @property
     def pruned(self) -> RandomNetwork:
         """The network without what its results do not need."""
-        return RandomNetwork(pruned(self.draft, self.outputs), self.outputs)
+        return RandomNetwork(_pruned(self.draft, self.outputs), self.outputs)
 
     @property
     def size(self) -> int:
@@ -88,7 +84,8 @@ def random_network(seed: int) -> RandomNetwork:
     sizes = [draft.any_of([7, 8, 9, 12, 14, 16])] * draft.form.spatial
     if rng.random() < 0.3:
         sizes = [draft.any_of([5, 8, 11, 14]) for _ in sizes]
-    draft.offered(draft.argument(draft.form.shape(draft.any_of([1, 1, 1, 2]), draft.any_of(CHANNELS), sizes), KIND))
+    shape = draft.form.shape(draft.any_of([1, 1, 1, 2]), draft.any_of(CHANNELS), sizes)
+    draft.offered(draft.argument(*shape, kind=KIND))
     layers, wanted = 0, int(rng.integers(FEWEST, MOST + 1))
     for _ in range(6 * wanted):
         attempt = deepcopy(draft)
@@ -118,3 +115,29 @@ def _outputs(draft: Network) -> list[Value]:
     *others, last = dict.fromkeys(draft.images)
     kept = [image for image in others if image not in draft.inputs and draft.rng.random() < 0.12]
     return [classified(draft, last) if draft.rng.random() < 0.3 else last, *kept[:3]]
+
+
+def operations(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return the operations of a body: the name of what each defines, and its lines, those of its region included."""
+    found = list[tuple[str, list[str]]]()
+    for line in lines:
+        if defined := _DEFINED.match(line):
+            found.append((defined[1], []))
+        found[-1][1].append(line)
+    return found
+
+
+def _pruned(draft: Network, outputs: Sequence[Value]) -> Network:
+    """Return a draft with the operations and arguments that some of its values are computed from."""
+    needed, kept = {value.name for value in outputs}, list[list[str]]()
+    for name, lines in reversed(operations(draft.lines)):
+        if name in needed:
+            needed.update(used for line in lines for used in _USED.findall(line))
+            kept.append(lines)
+    return replace(
+        draft,
+        inputs=[value for value in draft.inputs if value.name in needed],
+        lines=[line for lines in reversed(kept) for line in lines],
+        steps=[step for step in draft.steps if step.value.name in needed],
+        arrays={name: array for name, array in draft.arrays.items() if name in needed},
+    )

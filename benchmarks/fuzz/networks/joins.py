@@ -1,13 +1,11 @@
 """Layers of random networks that join, split and move images."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value
 from benchmarks.fuzz.networks.network import KIND, Network
+from benchmarks.mlir_text import Value, generic_over
 
 
 def combined(net: Network, image: Value) -> Value | None:
@@ -32,15 +30,7 @@ def concatenated(net: Network, image: Value) -> Value | None:
         return None
     parts = [image, *(net.any_of(others) for _ in range(net.any_of([1, 1, 2])))]
     parts = [parts[place] for place in net.rng.permutation(len(parts))]
-    shape, axis = net.form.shape(batch, sum(net.form.parts(part)[1] for part in parts), sizes), net.form.channel
-
-    def compute(*arrays: Array) -> Array:
-        return np.concatenate(arrays, axis)
-
-    made = net.made(shape, KIND, compute, *parts, roundings=0)
-    names, types = ", ".join(f"%{part.name}" for part in parts), ", ".join(part.type for part in parts)
-    net.line(f"%{made.name} = tensor.concat dim({axis}) {names} : ({types}) -> {made.type}")
-    return net.offered(made)
+    return net.offered(net.concat(parts, net.form.channel))
 
 
 def shuffled(net: Network, image: Value) -> Value | None:
@@ -56,7 +46,7 @@ def shuffled(net: Network, image: Value) -> Value | None:
     else:
         dims, split = [*([dim] for dim in range(rank + 1)), [rank + 1, rank + 2]], (batch, *sizes, groups, inner)
         order = [*range(rank + 1), rank + 2, rank + 1]
-    return net.offered(net.reshaped(net.turned(net.reshaped(image, split, dims), order), image.shape, dims))
+    return net.offered(net.reshaped(net.transpose(net.reshaped(image, split, dims), order), image.shape, dims))
 
 
 def split(net: Network, image: Value) -> Value | None:
@@ -67,7 +57,7 @@ def split(net: Network, image: Value) -> Value | None:
     at = channels // 2 if net.rng.random() < 0.6 else int(net.rng.integers(1, channels))
     ones, zeros = [1] * len(image.shape), [0] * form.spatial
     parts = [
-        net.sliced(image, form.shape(0, low, zeros), form.shape(batch, high - low, sizes), ones)
+        net.extract_slice(image, form.shape(0, low, zeros), form.shape(batch, high - low, sizes), ones)
         for low, high in ((0, at), (at, channels))
     ]
     for part in parts if net.rng.random() < 0.5 else parts[::-1]:
@@ -84,7 +74,7 @@ def cropped(net: Network, image: Value) -> Value | None:
     low = [int(net.rng.integers(0, 2)) for _ in sizes]
     counts = [(size - first - 1) // step for size, first in zip(sizes, low, strict=True)]
     steps = form.shape(1, 1, [step] * form.spatial)
-    return net.offered(net.sliced(image, form.around(low), form.shape(batch, channels, counts), steps))
+    return net.offered(net.extract_slice(image, form.around(low), form.shape(batch, channels, counts), steps))
 
 
 def rearranged(net: Network, image: Value) -> Value | None:
@@ -94,23 +84,20 @@ def rearranged(net: Network, image: Value) -> Value | None:
     start, indices = net.empty(image.shape, KIND), net.name()
     made = net.made(image.shape, KIND, lambda x: np.take(x, order, form.channel), image, roundings=0)
     net.line(f"%{indices} = arith.constant dense<{order}> : tensor<{channels}xi64>")
-    loops = ", ".join(form.loops)
-    kinds = ", ".join('"parallel"' for _ in form.loops)
-    net.line(
-        f"%{made.name} = linalg.generic {{indexing_maps = [affine_map<({loops}) -> (d{form.channel})>, "
-        f"affine_map<({loops}) -> ({loops})>], iterator_types = [{kinds}]}} "
-        f"ins(%{indices} : tensor<{channels}xi64>) outs(%{start.name} : {start.type}) {{"
+    dims = range(len(image.shape))
+    places = ["%at" if dim == form.channel else f"%i{dim}" for dim in dims]
+    net.region(
+        f"%{made.name} = {generic_over(form.loops, [f'd{form.channel}', ', '.join(form.loops)], 'p' * len(dims))} "
+        f"ins(%{indices} : tensor<{channels}xi64>) outs(%{start.name} : {start.type})",
+        f"%c: i64, %o: {KIND}",
+        [
+            "%at = arith.index_cast %c : i64 to index",
+            *(f"%i{dim} = linalg.index {dim} : index" for dim in dims if dim != form.channel),
+            f"%r = tensor.extract %{image.name}[{', '.join(places)}] : {image.type}",
+            f"linalg.yield %r : {KIND}",
+        ],
+        f"-> {made.type}",
     )
-    net.line(f"^bb0(%c: i64, %o: {KIND}):")
-    net.line("  %at = arith.index_cast %c : i64 to index")
-    places = list[str]()
-    for dim in range(len(image.shape)):
-        if dim != form.channel:
-            net.line(f"  %i{dim} = linalg.index {dim} : index")
-        places.append("%at" if dim == form.channel else f"%i{dim}")
-    net.line(f"  %r = tensor.extract %{image.name}[{', '.join(places)}] : {image.type}")
-    net.line(f"  linalg.yield %r : {KIND}")
-    net.line(f"}} -> {made.type}")
     return net.offered(made)
 
 
@@ -128,10 +115,7 @@ def repeated_pixels(net: Network, image: Value) -> Value | None:
 
     start = net.empty(shape, KIND)
     made = net.made(shape, KIND, lambda x: np.broadcast_to(np.expand_dims(x, new), shape), image, roundings=0)
-    net.line(
-        f"%{made.name} = linalg.broadcast ins(%{image.name} : {image.type}) outs(%{start.name} : {start.type}) "
-        f"dimensions = {new}"
-    )
+    net.linalg(made, "broadcast", [image], start, f"dimensions = {new}")
     return net.offered(net.reshaped(made, form.shape(batch, channels, [2 * size for size in sizes]), dims))
 
 
@@ -153,54 +137,52 @@ def gathered_pixels(net: Network, image: Value) -> Value | None:
     )
     start = net.empty((batch, channels, *large), KIND)
     made = net.made(start.shape, KIND, lambda x: x.repeat(2, 2).repeat(2, 3), image, roundings=0)
-    loops = ", ".join(form.loops)
-    maps = ", ".join(f"affine_map<({loops}) -> ({each})>" for each in ("d1, 0, 0", "d2, 0", "d3", loops))
-    net.line(
-        f"%{made.name} = linalg.generic {{indexing_maps = [{maps}], "
-        'iterator_types = ["parallel", "parallel", "parallel", "parallel"]} '
+    wrapped = [line for name, size in zip("cyx", (channels, *sizes), strict=True) for line in _wrapped(name, size)]
+    net.region(
+        f"%{made.name} = {generic_over(form.loops, ['d1, 0, 0', 'd2, 0', 'd3', ', '.join(form.loops)], 'pppp')} "
         f"ins(%{places[0]}, %{places[1]}, %{numbers[2]} : tensor<{channels}x1x1xi64>, tensor<{large[0]}x1xi64>, "
-        f"tensor<{large[1]}xi64>) outs(%{start.name} : {start.type}) {{"
+        f"tensor<{large[1]}xi64>) outs(%{start.name} : {start.type})",
+        f"%c: i64, %y: i64, %x: i64, %o: {KIND}",
+        [
+            "%zero = arith.constant 0 : i64",
+            "%n_at = linalg.index 0 : index",
+            *wrapped,
+            f"%r = tensor.extract %{image.name}[%n_at, %c_at, %y_at, %x_at] : {image.type}",
+            f"linalg.yield %r : {KIND}",
+        ],
+        f"-> {made.type}",
     )
-    net.line(f"^bb0(%c: i64, %y: i64, %x: i64, %o: {KIND}):")
-    net.line("  %zero = arith.constant 0 : i64")
-    net.line("  %n_at = linalg.index 0 : index")
-    for name, size in zip("cyx", (channels, *sizes), strict=True):
-        net.line(f"  %{name}_size = arith.constant {size} : i64")
-        net.line(f"  %{name}_below = arith.cmpi slt, %{name}, %zero : i64")
-        net.line(f"  %{name}_end = arith.addi %{name}, %{name}_size : i64")
-        net.line(f"  %{name}_in = arith.select %{name}_below, %{name}_end, %{name} : i64")
-        net.line(f"  %{name}_at = arith.index_cast %{name}_in : i64 to index")
-    net.line(f"  %r = tensor.extract %{image.name}[%n_at, %c_at, %y_at, %x_at] : {image.type}")
-    net.line(f"  linalg.yield %r : {KIND}")
-    net.line(f"}} -> {made.type}")
     return net.offered(made)
+
+
+def _wrapped(name: str, size: int) -> list[str]:
+    """Return the operations that make a place of an index, which counts from the end where it is negative."""
+    return [
+        f"%{name}_size = arith.constant {size} : i64",
+        f"%{name}_below = arith.cmpi slt, %{name}, %zero : i64",
+        f"%{name}_end = arith.addi %{name}, %{name}_size : i64",
+        f"%{name}_in = arith.select %{name}_below, %{name}_end, %{name} : i64",
+        f"%{name}_at = arith.index_cast %{name}_in : i64 to index",
+    ]
 
 
 def _counted(net: Network, size: int, divisor: int) -> str:
     """Return the name of a tensor of the numbers 0, 1, 2 and so on, divided and rounded down."""
     empty, counted, divided = net.name(), net.name(), net.name()
-    kind, identity = f"tensor<{size}xi64>", "affine_map<(d0) -> (d0)>"
+    kind, stored = f"tensor<{size}xi64>", "linalg.yield %r : i64"
     net.line(f"%{empty} = tensor.empty() : {kind}")
-    net.line(
-        f'%{counted} = linalg.generic {{indexing_maps = [{identity}], iterator_types = ["parallel"]}} '
-        f"outs(%{empty} : {kind}) {{"
+    net.region(
+        f"%{counted} = {generic_over(['d0'], ['d0'], 'p')} outs(%{empty} : {kind})",
+        "%o: i64",
+        ["%i = linalg.index 0 : index", "%r = arith.index_cast %i : index to i64", stored],
+        f"-> {kind}",
     )
-    for line in ("^bb0(%o: i64):", "  %i = linalg.index 0 : index", "  %r = arith.index_cast %i : index to i64"):
-        net.line(line)
-    net.line("  linalg.yield %r : i64")
-    net.line(f"}} -> {kind}")
     if divisor == 1:
         return counted
-    net.line(
-        f'%{divided} = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = ["parallel"]}} '
-        f"ins(%{counted} : {kind}) outs(%{empty} : {kind}) {{"
+    net.region(
+        f"%{divided} = {generic_over(['d0'], ['d0', 'd0'], 'p')} ins(%{counted} : {kind}) outs(%{empty} : {kind})",
+        "%i: i64, %o: i64",
+        [f"%n = arith.constant {divisor} : i64", "%r = arith.divsi %i, %n : i64", stored],
+        f"-> {kind}",
     )
-    for line in (
-        "^bb0(%i: i64, %o: i64):",
-        f"  %n = arith.constant {divisor} : i64",
-        "  %r = arith.divsi %i, %n : i64",
-        "  linalg.yield %r : i64",
-    ):
-        net.line(line)
-    net.line(f"}} -> {kind}")
     return divided

@@ -1,14 +1,13 @@
 """Layers of random networks that take the mean of all pixels, and the ends of networks."""
 
-from __future__ import annotations
-
 from math import prod, sqrt
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Value
+from benchmarks.fuzz.draft import Array
 from benchmarks.fuzz.networks.convolutions import activated, convolution_of, sigmoid
 from benchmarks.fuzz.networks.network import KIND, Network
+from benchmarks.mlir_text import Value, generic_over
 
 MOST_ROWS = 1 << 11
 """Most elements of an image that are multiplied with weights: the text of a network has its weights."""
@@ -84,48 +83,43 @@ def _gathered_mean(net: Network, image: Value) -> Value:
     ones, start = net.empty((1, 1), KIND), net.filled((1, channels, 1, 1), KIND)
     padded = net.name()
     kind = f"tensor<1x{channels}x{rows + 1}x{columns + 1}x{KIND}>"
-    net.line(f"%{padded} = tensor.pad %{image.name} low[0, 0, 0, 0] high[0, 0, 1, 1] {{")
-    net.line("^bb0(%n: index, %c: index, %h: index, %w: index):")
-    net.line(f"  tensor.yield %{zero} : {KIND}")
-    net.line(f"}} : {image.type} to {kind}")
-    sums = net.name()
-    loops = ", ".join(f"d{dim}" for dim in range(6))
-    maps = ", ".join(f"affine_map<({loops}) -> ({each})>" for each in ("d4, d5", "d0, d1, d2, d3", "d2, d3"))
-    net.line(
-        f"%{sums}:2 = linalg.generic {{indexing_maps = [{maps}], iterator_types = "
-        '["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]} '
-        f"ins(%{window} : tensor<{rows}x{columns}xi1>) outs(%{start.name}, %{ones.name} : {start.type}, {ones.type}) {{"
+    net.region(
+        f"%{padded} = tensor.pad %{image.name} low[0, 0, 0, 0] high[0, 0, 1, 1]",
+        "%n: index, %c: index, %h: index, %w: index",
+        [f"tensor.yield %{zero} : {KIND}"],
+        f": {image.type} to {kind}",
     )
-    for line in (
-        f"^bb0(%in: i1, %sum: {KIND}, %one: {KIND}):",
-        "  %channel = linalg.index 1 : index",
-        "  %row = linalg.index 4 : index",
-        "  %column = linalg.index 5 : index",
-        f"  %pixel = tensor.extract %{padded}[%{first}, %channel, %row, %column] : {kind}",
-        f"  %row_in = arith.cmpi ult, %row, %{height} : index",
-        f"  %or_zero = arith.select %row_in, %pixel, %{zero} : {KIND}",
-        f"  %column_in = arith.cmpi ult, %column, %{width} : index",
-        f"  %term = arith.select %column_in, %or_zero, %{zero} : {KIND}",
-        f"  %total = arith.addf %term, %sum : {KIND}",
-        f"  linalg.yield %total, %{count} : {KIND}, {KIND}",
-    ):
-        net.line(line)
-    net.line(f"}} -> ({start.type}, {ones.type})")
+    sums, loops = net.name(), [f"d{dim}" for dim in range(6)]
+    net.region(
+        f"%{sums}:2 = {generic_over(loops, ['d4, d5', 'd0, d1, d2, d3', 'd2, d3'], 'pppprr')} "
+        f"ins(%{window} : tensor<{rows}x{columns}xi1>) outs(%{start.name}, %{ones.name} : {start.type}, {ones.type})",
+        f"%in: i1, %sum: {KIND}, %one: {KIND}",
+        [
+            "%channel = linalg.index 1 : index",
+            "%row = linalg.index 4 : index",
+            "%column = linalg.index 5 : index",
+            f"%pixel = tensor.extract %{padded}[%{first}, %channel, %row, %column] : {kind}",
+            f"%row_in = arith.cmpi ult, %row, %{height} : index",
+            f"%or_zero = arith.select %row_in, %pixel, %{zero} : {KIND}",
+            f"%column_in = arith.cmpi ult, %column, %{width} : index",
+            f"%term = arith.select %column_in, %or_zero, %{zero} : {KIND}",
+            f"%total = arith.addf %term, %sum : {KIND}",
+            f"linalg.yield %total, %{count} : {KIND}, {KIND}",
+        ],
+        f"-> ({start.type}, {ones.type})",
+    )
 
     def compute(x: Array) -> Array:
         return np.asarray(x.mean((2, 3), keepdims=True))
 
     made = net.made(start.shape, KIND, compute, image, roundings=sqrt(rows * columns) + 2)
-    loops = "d0, d1, d2, d3"
-    net.line(
-        f"%{made.name} = linalg.generic {{indexing_maps = [affine_map<({loops}) -> (d2, d3)>, "
-        f'affine_map<({loops}) -> ({loops})>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}} '
-        f"ins(%{sums}#1 : {ones.type}) outs(%{sums}#0 : {start.type}) {{"
+    net.region(
+        f"%{made.name} = {generic_over(loops[:4], ['d2, d3', 'd0, d1, d2, d3'], 'pppp')} "
+        f"ins(%{sums}#1 : {ones.type}) outs(%{sums}#0 : {start.type})",
+        f"%number: {KIND}, %sum: {KIND}",
+        [f"%r = arith.divf %sum, %number : {KIND}", f"linalg.yield %r : {KIND}"],
+        f"-> {made.type}",
     )
-    net.line(f"^bb0(%number: {KIND}, %sum: {KIND}):")
-    net.line(f"  %r = arith.divf %sum, %number : {KIND}")
-    net.line(f"  linalg.yield %r : {KIND}")
-    net.line(f"}} -> {made.type}")
     return made
 
 

@@ -1,15 +1,14 @@
 """A random network under construction."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
 
-from benchmarks.fuzz.draft import Array, Compute, Draft, Value
+from benchmarks.fuzz.draft import Array, Compute, Draft
 from benchmarks.fuzz.networks.form import Form
+from benchmarks.mlir_text import Value
 from mlir_sched.runner.checks.rounding import MATH_WEIGHT
 
 KIND = "f32"
@@ -39,14 +38,13 @@ class Network(Draft):
         """Return new weights.
 
         Args:
-            shape: Their shape.
             terms: How many of them a result sums, so that results are about as large as what they are computed from.
             offset: Their mean.
         """
         drawn = self.drawn(Value("", tuple(shape), KIND)) / (1.0 if self.whole else sqrt(terms)) + offset
         if self.stores:
             return self.stored(drawn)
-        value = self.argument(shape, KIND)
+        value = self.argument(*shape, kind=KIND)
         self.arrays[value.name] = drawn.astype(np.float32).astype(np.float64)
         return value
 
@@ -81,8 +79,6 @@ class Network(Draft):
         """Return a value whose dims are split, or made one.
 
         Args:
-            value: The value.
-            shape: The new shape.
             groups: The dims of the longer shape that are one dim of the shorter one.
         """
         made = self.made(shape, KIND, lambda x: x.reshape(tuple(shape)), value, roundings=0)
@@ -92,50 +88,15 @@ class Network(Draft):
         self.line(f"%{made.name} = tensor.{name} %{value.name} {places}{longer} : {value.type} into {made.type}")
         return made
 
-    def turned(self, value: Value, order: Sequence[int]) -> Value:
-        """Return a value with its dims in another order."""
-        start = self.empty([value.shape[dim] for dim in order], KIND)
-        made = self.made(start.shape, KIND, lambda x: x.transpose(tuple(order)), value, roundings=0)
-        self.line(
-            f"%{made.name} = linalg.transpose ins(%{value.name} : {value.type}) outs(%{start.name} : {start.type}) "
-            f"permutation = {list(order)}"
-        )
-        return made
-
     def padded(self, image: Value, low: Sequence[int], high: Sequence[int], number: float = 0.0) -> Value:
         """Return an image with a number around it; the image itself where both widths are 0.
 
         Args:
-            image: The image.
             low, high: Widths in front and behind, per spatial dim.
-            number: The number.
         """
         if not any((*low, *high)):
             return image
-        before, behind = self.form.around(low), self.form.around(high)
-        shape = [sum(sizes) for sizes in zip(before, image.shape, behind, strict=True)]
-        around = [*zip(before, behind, strict=True)]
-        scalar = self.constant(number, KIND)
-        made = self.made(shape, KIND, lambda x: np.pad(x, around, constant_values=number), image, roundings=0)
-        indices = ", ".join(f"%i{dim}: index" for dim in range(len(shape)))
-        self.line(f"%{made.name} = tensor.pad %{image.name} low{before} high{behind} {{")
-        self.line(f"^bb0({indices}):")
-        self.line(f"  tensor.yield %{scalar} : {KIND}")
-        self.line(f"}} : {image.type} to {made.type}")
-        return made
-
-    def sliced(self, image: Value, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Value:
-        """Return a part of a value."""
-        places = tuple(
-            slice(first, first + (size - 1) * step + 1, step)
-            for first, size, step in zip(offsets, sizes, strides, strict=True)
-        )
-        made = self.made(sizes, KIND, lambda x: x[places], image, roundings=0)
-        self.line(
-            f"%{made.name} = tensor.extract_slice %{image.name}{list(offsets)} {list(sizes)} {list(strides)} "
-            f": {image.type} to {made.type}"
-        )
-        return made
+        return self.pad(image, self.form.around(low), self.form.around(high), number)
 
     def repeated(self, vector: Value, shape: Sequence[int]) -> Value:
         """Return an image with an element of a vector per channel (``linalg.broadcast``)."""
@@ -146,8 +107,5 @@ class Network(Draft):
             return np.broadcast_to(self.form.by_channel(x), tuple(shape))
 
         made = self.made(shape, KIND, compute, vector, roundings=0)
-        self.line(
-            f"%{made.name} = linalg.broadcast ins(%{vector.name} : {vector.type}) "
-            f"outs(%{start.name} : {start.type}) dimensions = {others}"
-        )
+        self.linalg(made, "broadcast", [vector], start, f"dimensions = {others}")
         return made

@@ -1,15 +1,12 @@
 """Networks made smaller while a finding stays: fewer results, what is computed replaced by arguments, ops left out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from benchmarks.fuzz.draft import Value
-from benchmarks.fuzz.networks.generator import RandomNetwork
-from benchmarks.fuzz.pruning import operations
+from benchmarks.fuzz.networks.generator import RandomNetwork, operations
+from benchmarks.mlir_text import Value
 
 
 def reduced(network: RandomNetwork, still: Callable[[RandomNetwork], bool], tries: int) -> RandomNetwork:
@@ -19,7 +16,6 @@ def reduced(network: RandomNetwork, still: Callable[[RandomNetwork], bool], trie
     suffice as arguments, both by halving. What is left is tried value by value.
 
     Args:
-        network: The network, of which it holds.
         still: Says whether it holds of another one.
         tries: How many networks are tried at most.
     """

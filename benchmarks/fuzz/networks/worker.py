@@ -1,7 +1,5 @@
 """What a worker process does for :mod:`benchmarks.fuzz.networks.laboratory`: compiles a network, and runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,9 +38,7 @@ def compiled_and_run(path: str, rewrite: RewriteScript | None, inputs: Sequence[
     """Compile a program without scripts, run it in this thread, and return what it returns.
 
     Args:
-        path: The program's file.
         rewrite: The script of its plan's rewrites; None for none.
-        inputs: Its arguments.
     """
     stage = FailureClass.COMPILE_ERROR
     with context(), ir.Location.unknown(), Compilation() as compilation:
