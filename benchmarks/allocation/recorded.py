@@ -3,8 +3,6 @@
 A file is JSON, compressed by gzip, with the fields of :class:`RecordedRun`.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ The work is that of a tuning run, by the same code; only its order is another on
 time. A recording that was stopped goes on: what was measured is in its folder.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -1,7 +1,5 @@
 """A replay's own time and its own store: what takes hours passes in a moment, and nothing is left behind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Pictures of tables of results: the same table gives the same picture, which says what it was made from."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -9,8 +9,6 @@ to go on and end well. Ends with exit code 1 where this does not hold.
 Disks are file systems in memory, which the command mounts in a name space of its own (``unshare``).
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

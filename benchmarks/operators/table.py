@@ -4,8 +4,6 @@ Shapes are those of each operator's first configuration in TVM 0.27's ``te_workl
 with the paper's benchmark; MM1024 and FFN are added.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

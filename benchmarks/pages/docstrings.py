@@ -1,7 +1,5 @@
 """What docstrings say, as text of a page."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from typing import Any

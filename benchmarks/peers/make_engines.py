@@ -4,8 +4,6 @@ PyTorch, ``torchvision``, ``transformers`` and iree-turbine export the networks;
 them.
 """
 
-from __future__ import annotations
-
 import sys
 
 from benchmarks.peers.client import PeerSpec

@@ -5,8 +5,6 @@ mlir-sched that need nothing else. Every framework's calls are timed by the same
 before its programs are prepared.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import os

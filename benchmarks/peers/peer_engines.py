@@ -4,8 +4,6 @@ PyTorch calls the network eagerly, and as ``torch.compile`` compiles it; the lat
 The peer is asked for a network by its name, and for the folder with its files as the work folder.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Counts and enumerates the legal traces of a sketch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Shapes are those of ResNet-50, MobileNet-V2 and BERT-base (128 tokens), batch 1,
 convolutions are matrix products. Element-wise ops are fused into their producers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Nothing is compiled or measured: the figures are those of mlir-sched itself. Goa
 trial. ``tool_speed.py`` prints them and puts them into its table.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The programs of the check: whose spaces are sampled, and which are tuned."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.folders import MODELS

@@ -5,8 +5,6 @@ submission to its end, and of one of many calls in a row, which on a GPU is the 
 is known. f32 is computed in f32, not in tf32.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

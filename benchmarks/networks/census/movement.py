@@ -1,7 +1,5 @@
 """Dispatches that move elements and compute none: fills, copies, transposes and gathers."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from mlir_sched.payload import LinalgOp, OpKind, TensorSpec

@@ -1,7 +1,5 @@
 """Searches a program in every space with every seed, then measures all best scripts in one interleaved session."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The growing design spaces: a whole space, reduced to its first part and completed part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
