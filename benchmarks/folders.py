@@ -1,9 +1,9 @@
-"""Where the benchmarks' files are."""
+"""Where the repository's and the benchmarks' files are."""
 
 from pathlib import Path
 
-HERE = Path(__file__).parent
-MODELS = HERE / "models"
+ROOT = Path(__file__).parents[1]
+MODELS = ROOT / "benchmarks" / "models"
 """Programs that are tuned."""
-DATA = HERE / "data"
+DATA = ROOT / "benchmarks" / "data"
 """Spaces measured point by point, and candidates measured on devices."""

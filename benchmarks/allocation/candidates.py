@@ -126,11 +126,7 @@ class RecordedOrder(SearchStrategy):
 
 
 class RecordedSpace(Space):
-    """The space of a recorded run: each task that had scripts has one sketch.
-
-    Args:
-        tasks: The tasks of the run.
-    """
+    """The space of a recorded run: each task that had scripts has one sketch."""
 
     def __init__(self, tasks: RecordedTasks) -> None:
         super().__init__(())

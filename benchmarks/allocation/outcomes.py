@@ -1,7 +1,5 @@
 """Replays of recorded runs under budgets, on machines of other speeds, with candidates in other orders."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Mapping, Sequence
@@ -58,8 +56,6 @@ def outcomes(
 
     Args:
         runs: Files of the runs, by name.
-        minutes: The budgets.
-        speeds: Speeds of machines.
         orders: Orders of the candidates, from 1.
         workers: Processes; by default one per core. With 1, all is done in this process.
     """

@@ -5,8 +5,6 @@ recording that was stopped, by Ctrl-C or ``--minutes``, goes on where it was; it
 else should run meanwhile.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys
@@ -85,7 +83,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, default=Path("recordings"), help="where unfinished recordings are kept")
     parser.add_argument("--output", type=Path, help="file to write, by default among the benchmarks' data")
     return parser
-
-
-if __name__ == "__main__":
-    main()

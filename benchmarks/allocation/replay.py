@@ -1,7 +1,5 @@
 """The replay of a recorded run under a budget: today's rules decide, recorded work takes its time, nothing is run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +53,6 @@ def replay(
     """Replay a run.
 
     Args:
-        run: The recorded run.
-        path: Its file.
         minutes: Minutes of the run (``--minutes``), on the clock of the replay.
         order: The order of the candidates of each task; 0 is that of the recording.
         speed: Seconds that pass for each recorded second, of work and of programs.

@@ -9,10 +9,7 @@ model likes best are from the fastest one.
 ``--collect FOLDER ...`` writes such files from folders that ``python -m benchmarks device_check --keep`` keeps.
 """
 
-from __future__ import annotations
-
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.devices.device_check.programs import path_of
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Cell, Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit
 from benchmarks.folders import DATA
 from benchmarks.search.measured_space import MeasuredPoint, read_measured, write_measured
 from mlir_sched.database import RecordStore
@@ -33,14 +30,11 @@ from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
-from mlir_sched.text import seconds
 
 H200 = DATA / "h200"
 """Candidates that searches measured on an NVIDIA H200 (the benchmark ``device_check``), 2026-11-26."""
 SUFFIX = ".jsonl.gz"
 FAVOURITES = 4
-_LAST = ("correlation", "model's first", f"best of its first {FAVOURITES}")
-TITLES = ("program", "candidates", "refused", "measured", *_LAST)
 
 
 @dataclass(frozen=True)
@@ -75,20 +69,6 @@ class Ranking:
         order = np.argsort(self.estimated_s, kind="stable")[:favourites]
         return float(np.array(self.measured_s)[order].min() / min(self.measured_s))
 
-    @property
-    def row(self) -> str:
-        """The line of the table, as Markdown."""
-        cells = (
-            self.program,
-            len(self.measured_s),
-            self.refused,
-            f"{seconds(min(self.measured_s))} to {seconds(max(self.measured_s))}",
-            f"{self.correlation:.2f}",
-            f"{self.excess(1):.2f}",
-            f"{self.excess(FAVOURITES):.2f}",
-        )
-        return f"| {' | '.join(map(str, cells))} |"
-
 
 def ranking_of(file: Path, target: Target) -> Ranking:
     """Return what the model says of the candidates of a file.
@@ -107,6 +87,18 @@ def ranking_of(file: Path, target: Target) -> Ranking:
     return Ranking(program, [seconds for _, seconds in measured], estimated_s)
 
 
+COLUMNS: Columns[Ranking] = {
+    ResultColumn("candidates", Unit.COUNT): lambda ranking: len(ranking.measured_s),
+    ResultColumn("refused", Unit.COUNT): lambda ranking: ranking.refused,
+    ResultColumn("measured", Unit.SECONDS): lambda ranking: Figure(
+        None, min(ranking.measured_s), max(ranking.measured_s)
+    ),
+    ResultColumn("correlation", Unit.NUMBER): lambda ranking: ranking.correlation,
+    ResultColumn("model's first", Unit.RATIO): lambda ranking: ranking.excess(1),
+    ResultColumn(f"best of its first {FAVOURITES}", Unit.RATIO): lambda ranking: ranking.excess(FAVOURITES),
+}
+
+
 def results_table(found: Sequence[Ranking], publishing: Publishing) -> ResultTable:
     """Return a table of results with a row per program."""
     return publishing.table(
@@ -118,25 +110,8 @@ def results_table(found: Sequence[Ranking], publishing: Publishing) -> ResultTab
         interleaving="Nothing is measured again",
         spread="least and largest measured time",
         rows_are="program",
-        columns=[
-            ResultColumn("candidates", Unit.COUNT),
-            ResultColumn("refused", Unit.COUNT),
-            ResultColumn("measured", Unit.SECONDS),
-            ResultColumn(_LAST[0], Unit.NUMBER),
-            *(ResultColumn(title, Unit.RATIO) for title in _LAST[1:]),
-        ],
-        rows=[(each.program, _cells(each)) for each in found],
-    )
-
-
-def _cells(ranking: Ranking) -> tuple[Cell, ...]:
-    return (
-        Figure(len(ranking.measured_s)),
-        Figure(ranking.refused),
-        Figure(None, min(ranking.measured_s), max(ranking.measured_s)),
-        figure(ranking.correlation),
-        figure(ranking.excess(1)),
-        figure(ranking.excess(FAVOURITES)),
+        columns=COLUMNS,
+        rows=[(each.program, each) for each in found],
     )
 
 
@@ -175,23 +150,15 @@ def collect(folder: Path, target: Target) -> Path:
 
 
 def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
-    try:
-        target = absent_target(arguments.target)
-        if arguments.collect:
-            for folder in arguments.collect:
-                print(collect(folder, target))
-            return
-        found = [ranking_of(file, target) for file in arguments.files or sorted(H200.glob(f"*{SUFFIX}"))]
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    print(f"estimates: {target.processor}\n\n| {' | '.join(TITLES)} |\n{'|---' * len(TITLES)}|")
-    for ranking in found:
-        print(ranking.row)
-    if publishing:
-        publishing.add(results_table(found, publishing), target)
+    arguments, publishing = parsed(_parser())
+    target = absent_target(arguments.target)
+    if arguments.collect:
+        for folder in arguments.collect:
+            print(collect(folder, target))
+        return
+    found = [ranking_of(file, target) for file in arguments.files or sorted(H200.glob(f"*{SUFFIX}"))]
+    print(f"estimates: {target.processor}")
+    publishing.show(results_table(found, publishing), target)
 
 
 def _task_named(name: str, path: Path, target: Target) -> Task:
@@ -207,13 +174,8 @@ def _space_of(task: Task, target: Target) -> DesignSpace:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks time_model", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--target", default="cuda:sm_90", help="the device of the estimates, as for --check-only")
     parser.add_argument("--collect", nargs="+", type=Path, metavar="FOLDER", help="write the files of tuned folders")
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()

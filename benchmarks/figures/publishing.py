@@ -1,19 +1,23 @@
-"""How a benchmark puts its table into a file of results: ``--results FILE --against TEXT``."""
+"""The options of a benchmark, and how its tables are printed and put into a file of results.
 
-from __future__ import annotations
+``--results FILE --against TEXT`` belong to every benchmark that makes a table.
+"""
 
 import argparse
 import datetime
 import os
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures.result_file import ResultFileError, add_table, load_results
-from benchmarks.figures.result_table import Cell, Figure, Machine, ResultColumn, ResultTable, figure
+from benchmarks.figures.result_table import Columns, Figure, Machine, ResultTable, T, cell_of, figure
+from benchmarks.figures.tables import print_table
 from mlir_sched import __version__
 from mlir_sched.outcome import Timing
+from mlir_sched.targets import detect_target
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.processor import CPU_FEATURES, flag_values
 from mlir_sched.targets.target import Target
@@ -24,15 +28,15 @@ VECTORS = ("avx", "fma", "amx", "neon", "sve")
 
 @dataclass(frozen=True)
 class Publishing:
-    """Where a table goes, and what stands beside it.
+    """Where tables go, and what stands beside them.
 
     Attributes:
-        path: The file of results.
+        path: The file of results; None where tables are printed only.
         against: What speaks against mlir-sched, and against the figures.
         command: What was run, without the options of publishing.
     """
 
-    path: Path
+    path: Path | None
     against: tuple[str, ...]
     command: str
 
@@ -46,8 +50,8 @@ class Publishing:
         seeds: Sequence[int],
         spread: str,
         rows_are: str,
-        columns: Sequence[ResultColumn],
-        rows: Iterable[tuple[str, Sequence[Cell]]],
+        columns: Columns[T],
+        rows: Iterable[tuple[str, T]],
         interleaving: str = "Nothing is compared",
         requirements: Sequence[str] = (),
         notes: Sequence[str] = (),
@@ -55,8 +59,10 @@ class Publishing:
         """Return a table of today with this command.
 
         Args:
+            columns: The columns, with what each shows of a row.
+            rows: By name, what the cells of a row are made from.
             requirements: Of the packages that are compared beside IREE, as ``name==1.0``.
-            name, question, title, threads, seeds, spread, rows_are, columns, rows, interleaving, notes: As of a table.
+            name, question, title, threads, seeds, spread, rows_are, interleaving, notes: As of a table.
         """
         return ResultTable(
             name=name,
@@ -71,39 +77,58 @@ class Publishing:
             spread=spread,
             rows_are=rows_are,
             columns=tuple(columns),
-            rows=tuple((row, tuple(cells)) for row, cells in rows),
+            rows=tuple((row, tuple(cell_of(shown(of_row)) for shown in columns.values())) for row, of_row in rows),
             against=self.against,
             notes=tuple(notes),
         )
 
-    def add(self, table: ResultTable, target: Target) -> None:
-        """Add a table that was measured on this machine."""
-        add_table(self.path, this_machine(target), table)
+    def add(self, table: ResultTable, target: Target | None = None) -> None:
+        """Add a table that was measured on this machine to the file of results, if one is named.
+
+        Args:
+            target: This machine's CPU, where it is known already.
+        """
+        if self.path is not None:
+            add_table(self.path, this_machine(target or detect_target("llvm-cpu", 1)), table)
+
+    def show(self, table: ResultTable, target: Target | None = None) -> None:
+        """Print a table, and add it as :meth:`add` does."""
+        print_table(table)
+        self.add(table, target)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two options."""
+def options_of(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser for the command that was called, with a module's docstring as its help."""
+    layout = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=sys.argv[0], description=description, formatter_class=layout)
+
+
+def parsed(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, Publishing]:
+    """Return the values of a benchmark's options, and where its tables go; the options of publishing are added.
+
+    Ends the program where the options cannot work.
+    """
+    _add_publishing(parser)
+    arguments = parser.parse_args()
+    own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    _add_publishing(own)
+    _, measured = own.parse_known_args()
+    command = f"{parser.prog} {shlex.join(measured)}".strip()
+    if arguments.results and not arguments.against:
+        parser.error("--results needs --against: say what speaks against us, and against the figures")
+    try:
+        if arguments.results and arguments.results.exists():
+            load_results(arguments.results)  # before hours of measurement
+    except ResultFileError as error:
+        parser.error(str(error))
+    return arguments, Publishing(arguments.results, tuple(arguments.against), command)
+
+
+def _add_publishing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, help="put the table into this file, docs/results/MACHINE.json")
     parser.add_argument(
         "--against", action="append", default=[], help="what speaks against us; repeatable, needed with --results"
     )
-
-
-def publishing_of(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Publishing | None:
-    """Return where the table goes; None where no file is named. Ends the program where the options cannot work."""
-    if not arguments.results:
-        return None
-    if not arguments.against:
-        parser.error("--results needs --against: say what speaks against us, and against the figures")
-    try:
-        if arguments.results.exists():
-            load_results(arguments.results)  # before hours of measurement
-    except ResultFileError as error:
-        parser.error(str(error))
-    own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    add_arguments(own)
-    _, measured = own.parse_known_args()
-    return Publishing(arguments.results, tuple(arguments.against), f"{parser.prog} {shlex.join(measured)}".strip())
 
 
 def gain(timing: Timing, note: str = "") -> Figure:

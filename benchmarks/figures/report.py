@@ -1,12 +1,9 @@
-"""The results as text: tables, means, and notes for the reader."""
-
-from __future__ import annotations
+"""What follows from the results of operators, as lines for the reader: means over the operators, and notes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import geometric_mean, median
 
-from benchmarks.figures.rows import CALLS, KERNELS, PLAIN_CALLER, Against, Column, Row, View
+from benchmarks.figures.rows import CALLS, KERNELS, PLAIN_CALLER, Against, Row
 from benchmarks.operators.programs import TUNED
 from benchmarks.peers.tuning import Tuning
 from mlir_sched.text import seconds
@@ -32,37 +29,6 @@ def labels_of(rows: Sequence[Row]) -> list[str]:
     """Return the labels of all columns that occur in the rows, in the order of the table."""
     present = {label for row in rows for label in row.calls.columns}
     return [*(label for label in ORDER if label in present), *sorted(present - set(ORDER))]
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table as text; a cell may have several lines."""
-
-    title: str
-    header: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-
-def grids_of(rows: Sequence[Row]) -> list[Grid]:
-    """Return all tables; the notes to them come from :func:`notes_of`."""
-    return [*(grid_of(rows, name) for name in views_of(rows)), tuning_of(rows)]
-
-
-def grid_of(rows: Sequence[Row], name: str) -> Grid:
-    """Return the table of one view of the results."""
-    labels = labels_of(rows)
-    header = ("operator", "roofline", *labels, "against the best other", "of roofline")
-    cells = (
-        (*_cells(row, row.views[name], labels), _share(row.of_roofline(name))) for row in rows if name in row.views
-    )
-    return Grid(name, header, tuple(cells))
-
-
-def tuning_of(rows: Sequence[Row]) -> Grid:
-    """Return the table of tuning: trials and seconds of every session."""
-    labels = sorted({label for row in rows for label in row.tuning})
-    cells = ((row.name, *(_tuning(row.tuning.get(label, ())) for label in labels)) for row in rows)
-    return Grid("tuning", ("operator", *labels), tuple(cells))
 
 
 def lines_of(rows: Sequence[Row]) -> list[str]:
@@ -118,34 +84,6 @@ def tuning_means_of(rows: Sequence[Row]) -> list[str]:
             mean = geometric_mean([_seconds(tuning[TUNED]) / _seconds(tuning[label]) for tuning in both])
             lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean; rows: {len(both)})")
     return lines
-
-
-def _cells(row: Row, view: View, labels: Sequence[str]) -> Iterator[str]:
-    yield row.name
-    yield f"{seconds(row.floor_s)} {row.bound}"
-    for label in labels:
-        yield "not resolved" if label in view.unresolved else _time(view.columns.get(label))
-    against = view.against(labels)
-    yield "-" if against is None else f"{against}\n{against.label}"
-
-
-def _time(column: Column | None) -> str:
-    if column is None:
-        return "-"
-    low, high = map(seconds, column.range_s)
-    low = low.removesuffix(f" {high.split()[1]}")  # a unit that both have is said once
-    return "\n".join([seconds(column.time_s), f"{low} to {high}", *column.details])
-
-
-def _share(of_roofline: float | None) -> str:
-    return "" if of_roofline is None else f"{of_roofline:.0%}{' !' if of_roofline > 1 else ''}"
-
-
-def _tuning(tunings: Sequence[Tuning]) -> str:
-    return ", ".join(
-        f"{tuning.trials} in {tuning.seconds:.0f} s" if tuning.trials else f"{tuning.seconds:.0f} s"
-        for tuning in tunings
-    )
 
 
 def _about_the_times(rows: Sequence[Row]) -> Iterator[str]:

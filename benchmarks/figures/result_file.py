@@ -1,7 +1,5 @@
 """Files of results, ``docs/results/<machine>.json``: read, checked and written, a table after the other."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +36,7 @@ def load_results(path: Path) -> MachineResults:
         tables = []
         for one in data["tables"]:
             where = f"{path.name}, {one.get('name', 'a table without a name')}"
-            tables.append(_table_of(one))
+            tables.append(_complete(_table_of(one)))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ResultFileError(f"{where}: {error}") from error
     names = [table.name for table in tables]
@@ -58,15 +56,20 @@ def add_table(path: Path, machine: Machine, table: ResultTable) -> None:
     """Add a table to a file of results, or put it in the place of the one with its name.
 
     Args:
-        path: The file; it is made where there is none.
         machine: The machine of a file that is made; one that exists keeps its own.
-        table: The table.
 
     Raises:
         ResultFileError: The file breaks the schema; it is not changed.
+        ValueError: The table has no rows, or does not say what speaks against us.
     """
     known = load_results(path) if path.exists() else MachineResults(machine)
-    path.write_text(dump_results(known.with_table(table)))
+    path.write_text(dump_results(known.with_table(_complete(table))))
+
+
+def _complete(table: ResultTable) -> ResultTable:
+    if not (table.rows and table.against):
+        raise ValueError("rows and what speaks against us are needed")
+    return table
 
 
 def _table_of(data: Mapping[str, Any]) -> ResultTable:

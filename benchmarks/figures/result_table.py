@@ -7,10 +7,12 @@ takes the place of the one with its name, so that a page never has two answers t
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 QUESTIONS = {
     "networks": "Exported models",
@@ -122,6 +124,10 @@ class ResultColumn:
     better: Better | None = None
 
 
+Columns: TypeAlias = Mapping[ResultColumn, Callable[[T], Cell | float]]
+"""The columns of a table, each with what it shows of what a row is made from; numbers become figures."""
+
+
 @dataclass(frozen=True)
 class ResultTable:
     """The answer to one question.
@@ -139,8 +145,8 @@ class ResultTable:
         spread: What brackets hold.
         rows_are: Heading of the rows' names.
         columns: The columns.
-        rows: Name of each row, unique in the table, with a cell per column.
-        against: What speaks against mlir-sched, and against the figures; never empty.
+        rows: Name of each row, unique in the table, with a cell per column; never empty in a file of results.
+        against: What speaks against mlir-sched, and against the figures; never empty in a file of results.
         notes: What else a reader has to know.
         picture: How the table is drawn; None where it is not.
     """
@@ -166,8 +172,8 @@ class ResultTable:
         datetime.date.fromisoformat(self.date)
         if self.question not in QUESTIONS:
             raise ValueError(f"{self.question!r} is not one of {', '.join(QUESTIONS)}")
-        if not (self.rows and self.against and self.command and self.versions and self.spread and self.interleaving):
-            raise ValueError("rows, command, versions, spread, interleaving and what speaks against us are needed")
+        if not (self.command and self.versions and self.spread and self.interleaving):
+            raise ValueError("command, versions, spread and interleaving are needed")
         unknown = set(self.picture.columns if self.picture else ()) - {column.title for column in self.columns}
         if unknown:
             raise ValueError(f"the picture has columns that the table does not have: {', '.join(sorted(unknown))}")
@@ -233,6 +239,13 @@ def figure(median: float, low: float | None = None, high: float | None = None, n
     """Return a figure with six significant digits, more than any measurement has."""
     low, high = (None if end is None else _rounded(end) for end in (low, high))
     return Figure(_rounded(median), low, high, note)
+
+
+def cell_of(value: Cell | float) -> Cell:
+    """Return a cell; whole numbers are exact, others are measured."""
+    if isinstance(value, float):
+        return figure(value)
+    return Figure(value) if isinstance(value, int) else value
 
 
 def _rounded(value: float) -> float:

@@ -21,10 +21,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise, repeat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.kept import converter
 from benchmarks.peers.client import run_module
 
 ELEMENTS, LENGTH = 65536, 64
@@ -90,14 +90,6 @@ class Roofline:
         compute_s, move_s = flops / self.flops_per_s, moved_bytes / level.bytes_per_s
         return (compute_s, "FMA") if compute_s >= move_s else (move_s, level.name)
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Roofline:
-        levels = tuple(Level(**level) for level in data["levels"])
-        return Roofline(tuple(data["cores"]), data["flops_per_s"], levels)
-
 
 def highest(found: Sequence[Roofline]) -> Roofline:
     """Return the highest measured value of each ceiling, from several measurements of the same cores."""
@@ -116,8 +108,9 @@ def measure(cores: Sequence[int]) -> Roofline:
         PeerError: The process failed.
     """
     alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    arguments = "benchmarks.figures.roofline", "--cores", ",".join(map(str, cores))
-    return Roofline.from_json(json.loads(run_module(*arguments, timeout_s=TIMEOUT_S, environment=alone)))
+    arguments = "benchmarks", "roofline", "--cores", ",".join(map(str, cores))
+    printed = run_module(*arguments, timeout_s=TIMEOUT_S, environment=alone)
+    return converter().structure(json.loads(printed), Roofline)
 
 
 def multiply_adds(chains: int) -> str:
@@ -286,13 +279,9 @@ def _best_rate(cores: Sequence[int], size_bytes: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks roofline", description=__doc__)
     parser.add_argument("--cores", required=True, help="e.g. 0,1")
     cores = tuple(int(core) for core in parser.parse_args().cores.split(","))
     found = Roofline(cores, _peak(cores), _levels(cores))
-    print(json.dumps(found.to_json()), flush=True)
+    print(json.dumps(asdict(found)), flush=True)
     os._exit(0)  # IREE's runtime crashes when the interpreter takes it down
-
-
-if __name__ == "__main__":
-    main()

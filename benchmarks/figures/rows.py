@@ -1,15 +1,12 @@
 """The figures of an operator over its sessions, as data that tables, JSON and chart share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
 from benchmarks.figures.roofline import Roofline, highest
 from benchmarks.figures.sampling import Samples, Unresolved, kernel_time, ratio
-from benchmarks.figures.session import Session
 from benchmarks.operators.programs import TUNED
 from benchmarks.peers.tuning import Tuning
 
@@ -20,6 +17,34 @@ SYNC = "iree-local-sync"
 """Peer of IREE's programs that run on the calling thread, in runs where the other peers use several threads."""
 
 CALLS, KERNELS, PLAIN_CALLER = "whole calls", "kernel time", "whole calls, plain caller of IREE"
+
+
+@dataclass(frozen=True)
+class Session:
+    """The results of one operator with one seed: every framework tuned and started afresh, all sampled in turns.
+
+    Attributes:
+        seed: Seed of the searches and of the order of samples.
+        samples: The samples of all ways, empty calls included.
+        tuning: Trials and seconds of tuning, by column.
+        notes: What is missing and why, one sentence each.
+        flops, moved_bytes: Operations that the operator has to do, and bytes that it has to move.
+        roofline: The ceilings of the cores, measured right after the samples.
+    """
+
+    seed: int
+    samples: tuple[Samples, ...]
+    tuning: Mapping[str, Tuning]
+    notes: tuple[str, ...]
+    flops: int
+    moved_bytes: int
+    roofline: Roofline
+
+    def empty_of(self, call: Samples) -> Samples:
+        """Return the samples of the empty call that belongs to the column of a call."""
+        of_peer = (each for each in self.samples if each.timed.empty and each.timed.peer == call.timed.peer)
+        empties = {each.timed.label: each for each in of_peer}
+        return empties.get(call.timed.label) or empties[""]
 
 
 @dataclass(frozen=True)
@@ -184,10 +209,10 @@ class Row:
             "name": self.name,
             "views": {name: view.to_json() for name, view in self.views.items()},
             "of_roofline": {name: self.of_roofline(name) for name in self.views},
-            "roofline": self.roofline.to_json(),
+            "roofline": asdict(self.roofline),
             "floor_s": self.floor_s,
             "bound": self.bound,
-            "sessions": [session.to_json() for session in self.sessions],
+            "sessions": [asdict(session) for session in self.sessions],
         }
 
 

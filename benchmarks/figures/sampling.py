@@ -1,11 +1,8 @@
 """Samples of several ways taken in turns, and the kernel times and ratios that follow from them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -66,10 +63,6 @@ class Samples:
         """Median seconds per call with its 95 % interval."""
         return median_interval(self.kept_s)
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Samples:
-        return Samples(TimedWay(**data["timed"]), tuple(data["calls_s"]), tuple(data["quiet"]))
-
 
 class Unresolved(Exception):  # noqa: N818 - it is an answer, not an error
     """A kernel is too short to be told from its framework's empty call; the message holds both times."""
@@ -96,12 +89,7 @@ Sampler = Callable[[TimedWay], tuple[float, bool]]
 
 
 def interleave(
-    timed_ways: Sequence[TimedWay],
-    sample: Sampler,
-    *,
-    rounds: int,
-    patience_s: float,
-    rng: np.random.Generator,
+    timed_ways: Sequence[TimedWay], sample: Sampler, *, rounds: int, patience_s: float, rng: np.random.Generator
 ) -> tuple[Samples, ...]:
     """Return the samples of all ways; every round takes one sample of each, in random order.
 

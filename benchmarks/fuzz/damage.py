@@ -6,8 +6,6 @@ code 1 or 2 and one line; nothing may hang, and no file may be lost. Ends with e
 and keeps the damaged file.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess
@@ -22,8 +20,9 @@ from iree.compiler import ir
 from rich.progress import track
 
 from benchmarks.fuzz.ending import complaint, contents, lost
-from benchmarks.fuzz.mutation import damaged
 
+LONGEST = 64
+"""Most bytes that are overwritten, removed or doubled at once."""
 LIMIT_S = 240.0
 """Seconds of a command; a run on the small model takes about 20."""
 MODEL = """
@@ -128,6 +127,28 @@ def ending(whole: Path, folder: Path, seed: int, keep: Path) -> Ending:
     return _kept(Ending(seed, file, command, done.returncode, problem, said), folder, keep)
 
 
+def damaged(content: bytes, seed: int) -> bytes:
+    """Return a content with one kind of damage at a random place, as broken transfers, disks and editors do it.
+
+    It is never the same content, unless that is empty.
+    """
+    rng = np.random.default_rng(seed)
+    place, length = (int(rng.integers(most)) for most in (max(1, len(content)), LONGEST))
+    before, part, after = content[:place], content[place : place + length + 1], content[place + length + 1 :]
+    bits = bytes(byte ^ (1 << int(rng.integers(8))) for byte in part)
+    ways = (
+        before,
+        before + bits[:1] + part[1:] + after,
+        before + bits + after,
+        before + rng.bytes(len(part)) + after,
+        before + bytes(len(part)) + after,
+        before + after,
+        before + part + part + after,
+    )
+    chosen = ways[int(rng.integers(len(ways)))]
+    return chosen if chosen != content else before
+
+
 def called(folder: Path, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     """Run a command of mlir-sched in a folder."""
     line = [sys.executable, "-m", "mlir_sched.cli", *command]
@@ -146,7 +167,3 @@ def _kept(found: Ending, folder: Path, keep: Path) -> Ending:
         keep.mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / found.file, keep / f"{found.seed}-{Path(found.file).name}")
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,8 +4,6 @@ Writes one JSON object to standard output: the seed, what became of the program,
 The tuned program is compiled and run as users do it, with ``iree-compile @flags.txt`` and ``iree-run-module``.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import traceback
@@ -17,16 +15,21 @@ from unittest.mock import patch
 
 from benchmarks.fuzz.comparison import difference
 from benchmarks.fuzz.programs import RandomProgram, random_program
-from benchmarks.fuzz.proven import unproven
 from benchmarks.fuzz.public_route import PublicRouteError, compiled, outputs
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, MlirSchedError, UserError
 from mlir_sched.pipeline import tune
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Driver
 from mlir_sched.tuned_folder.names import FLAGS
-from mlir_sched.tuned_folder.result import TuneResult
+from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
+
+SURPRISE = 2.0
+"""Factor by which the reported speed-up of a script may lie above the interval of its record: other work on the machine
+disturbs short sessions by tens of percent, and code that computes less than it should is faster by more."""
 
 
 class Fate(StrEnum):
@@ -67,14 +70,7 @@ class Judgement:
 
 
 def judge(program: RandomProgram, folder: Path, *, seed: int, trials: int) -> Judgement:
-    """Tune a program and return what became of it.
-
-    Args:
-        program: The program.
-        folder: An empty folder.
-        seed: The seed of the search.
-        trials: Candidates.
-    """
+    """Tune a program and return what became of it."""
     model = folder / "program.mlir"
     model.write_text(program.text)
     try:
@@ -122,6 +118,35 @@ def _judged(program: RandomProgram, folder: Path, so_far: Judgement, result: Tun
     if wrong:
         return replace(so_far, fate=Fate.WRONG, detail=wrong)
     return so_far if any(each.symbol for each in result.dispatches) else replace(so_far, fate=Fate.UNTUNED)
+
+
+def unproven(result: TuneResult) -> str:
+    """Return an emitted script that no record of its store stands for; empty when there is none.
+
+    A record stands for a script if it has the same sketch and decisions, its numbers are right, and the script is not
+    reported as faster than the interval of the record's ratio times :data:`SURPRISE`.
+    """
+    with RecordStore.open(result.store, read_only=True) as store:
+        for dispatch in result.dispatches:
+            if dispatch.tuned is not None and not any(_stands(each, dispatch) for each in _records(store, dispatch)):
+                reported = f"{dispatch.tuned.ratio:.2f} times as fast"
+                return f"{dispatch.name}: {dispatch.what_changed} ({reported})"
+    return ""
+
+
+def _records(store: RecordStore, dispatch: DispatchResult) -> list[Record]:
+    return [
+        record for context in store.contexts(dispatch.task_key) for record in store.records(dispatch.task_key, context)
+    ]
+
+
+def _stands(record: Record, dispatch: DispatchResult) -> bool:
+    """Say whether a record is that of the script of a dispatch, and as fast."""
+    valid = record.outcome.valid
+    if valid is None or record.trace is None or dispatch.tuned is None:
+        return False
+    same = record.trace.sketch == dispatch.sketch and record.trace.values == dict(dispatch.decisions or {})
+    return bool(same and dispatch.tuned.ratio <= SURPRISE * valid.ratio_high)
 
 
 if __name__ == "__main__":

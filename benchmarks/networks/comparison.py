@@ -1,7 +1,5 @@
 """The comparison of one network: export, tune, check all results against PyTorch's, sample all engines in turns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,7 +10,7 @@ import numpy as np
 
 from benchmarks.figures.rows import IREE
 from benchmarks.figures.sampling import Samples, TimedWay, interleave, ratio
-from benchmarks.networks.files import input_paths
+from benchmarks.networks.modules import input_paths
 from benchmarks.operators.comparison import IREE_PEERS
 from benchmarks.operators.programs import TUNED, Compiled, tune_once
 from benchmarks.peers.client import PeerProcess, PeerSpec, run_module
@@ -35,7 +33,7 @@ TOLERANCE = 1e-4
 another order and over 100 layers; a missing term of one product changes results by far more."""
 SCOPE, TUNED_FOLDER = "model", "tuned"
 """The scope of a network's weights, and the folder beside them with its tuned program."""
-EXPORT_TIMEOUT_S, PREPARE_TIMEOUT_S, SAMPLE_TIMEOUT_S = 1800.0, 900.0, 300.0
+EXPORT_TIMEOUT_S, PREPARE_TIMEOUT_S = 1800.0, 900.0
 
 
 @dataclass(frozen=True)
@@ -91,22 +89,6 @@ class Result:
     minutes: float = 0.0
     threads: int = 1
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Result:
-        """Return a result from the dictionary of its attributes."""
-        return Result(
-            data["network"],
-            {label: Interval(**interval) for label, interval in data["seconds"].items()},
-            Interval(**data["over_best"]),
-            data["best"],
-            Tuning.from_json(data["tuning"]),
-            data["errors"],
-            {label: Tuning.from_json(tuning) for label, tuning in data["others"].items()},
-            data["seed"],
-            data["minutes"],
-            data["threads"],
-        )
-
 
 class WrongResultError(Exception):
     """A way's result differs from PyTorch's; the message says whose and how much."""
@@ -137,19 +119,18 @@ def compare_network(name: str, setting: Setting) -> Result:
                 "output": str(folder / f"result-{spec.name}"),
             }
             reply = process.ask({**request, **extra}, PREPARE_TIMEOUT_S + 60.0 * setting.minutes)
-            others |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
+            others |= {label: Tuning(**tuning) for label, tuning in reply["tuning"].items()}
             for index, way in enumerate(reply["ways"]):
                 timed_ways.append(TimedWay(spec.name, index, way["label"], way["detail"]))
                 results[f"{way['label']} {way['detail']}".strip()] = [np.load(path) for path in way["outputs"]]
         errors = differences(results)
-
-        def sample(timed: TimedWay) -> tuple[float, bool]:
-            asked = {"ask": "sample", "way": timed.way, "seconds": setting.sample_s}
-            reply = processes[timed.peer].ask(asked, SAMPLE_TIMEOUT_S)
-            return reply["call_s"], reply["alone"]
-
-        rng = np.random.default_rng(setting.seed)
-        samples = interleave(timed_ways, sample, rounds=setting.rounds, patience_s=600.0, rng=rng)
+        samples = interleave(
+            timed_ways,
+            lambda timed: processes[timed.peer].sample(timed.way, setting.sample_s),
+            rounds=setting.rounds,
+            patience_s=600.0,
+            rng=np.random.default_rng(setting.seed),
+        )
     result = result_of(name, samples, tuning, errors)
     return replace(result, others=others, seed=setting.seed, minutes=setting.minutes, threads=setting.target.cores)
 
@@ -192,8 +173,6 @@ def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False) ->
     """Write the files of a network into a folder, unless it has them, in the environment of the engines.
 
     Args:
-        name: The network.
-        folder: The folder.
         engines: The peer whose environment it is.
         onnx: Whether other engines are to run the network, too.
 

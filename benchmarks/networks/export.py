@@ -5,16 +5,13 @@ Writes the inputs (``input.npy``, then ``input1.npy`` and so on), ``model.mlir``
 writes ``model.onnx``. A network whose results hardly depend on its inputs is refused.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.networks.files import input_path
-from benchmarks.networks.modules import LEAST_CHANGE, change_of_results
+from benchmarks.networks.modules import LEAST_CHANGE, change_of_results, input_path
 from benchmarks.networks.networks import network
 
 
@@ -45,7 +42,7 @@ def export(name: str, folder: Path, *, inline: bool = False, onnx: bool = False)
     aot.export(module, *examples).save_mlir(folder / "model.mlir")
 
 
-if __name__ == "__main__":
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks networks.export", description=__doc__)
     parser.add_argument("name")
     parser.add_argument("folder", type=Path)
@@ -53,3 +50,7 @@ if __name__ == "__main__":
     parser.add_argument("--onnx", action="store_true", help="also write model.onnx")
     arguments = parser.parse_args()
     export(arguments.name, arguments.folder, inline=arguments.inline, onnx=arguments.onnx)
+
+
+if __name__ == "__main__":
+    main()

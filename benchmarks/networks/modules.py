@@ -1,11 +1,10 @@
-"""What networks share: example inputs, constant masks, and modules that return one tensor.
+"""What networks share: example inputs and their files, constant masks, and modules that return one tensor.
 
 Runs in the environment of the engines, and imports PyTorch only when called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 LOGITS, HIDDEN = "logits", "last_hidden_state"
@@ -15,6 +14,23 @@ TOKENS = 128
 LEAST_CHANGE = 1e-3
 """Least change of a network's results, relative to the largest, that another input has to make: ten times the
 difference from PyTorch that a comparison tolerates. Where results hardly depend on the input, no wrong number shows."""
+
+
+def input_path(folder: Path, place: int) -> Path:
+    """Return where an export writes an input: ``input.npy``, and ``input1.npy`` and so on for those after the first.
+
+    Args:
+        place: The input's place among the inputs, from 0.
+    """
+    return folder / f"input{place or ''}.npy"
+
+
+def input_paths(folder: Path) -> list[Path]:
+    """Return the files of the inputs that are in a folder, in the order of the inputs."""
+    paths = list[Path]()
+    while (path := input_path(folder, len(paths))).exists():
+        paths.append(path)
+    return paths
 
 
 def image(size: int = 224, channels: int = 3) -> Any:
@@ -45,7 +61,6 @@ def with_result(network: Any, result: str, **constants: Any) -> Any:
     """Return a module that returns one of a network's results.
 
     Args:
-        network: The network.
         result: Name of the result, such as ``logits``.
         constants: Tensors that the network takes besides the module's input, by name.
     """
@@ -72,7 +87,6 @@ def with_statistics(network: Any, *example: Any) -> Any:
 
     Args:
         network: The network, which is changed, unless it has no batch norm.
-        example: Its inputs.
     """
     import torch
     from torch import nn
@@ -93,10 +107,6 @@ def with_statistics(network: Any, *example: Any) -> Any:
 
 def change_of_results(network: Any, examples: Sequence[Any]) -> float:
     """Return how much a network's results change when its inputs are reversed: the least of all results.
-
-    Args:
-        network: The network, ready for inference.
-        examples: Its inputs.
 
     Returns:
         The largest change of an element, relative to the largest element; 0 for results that are all zeros.

@@ -1,7 +1,5 @@
 """The comparison of one operator: for each seed, build the programs, start the peers, check results, time in turns."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import roofline
-from benchmarks.figures.rows import IREE, PLAIN, SYNC, Row, row_of
+from benchmarks.figures.rows import IREE, PLAIN, SYNC, Row, Session, row_of
 from benchmarks.figures.sampling import TimedWay, interleave
-from benchmarks.figures.session import Session, keep_session, kept_session
+from benchmarks.kept import Kept
 from benchmarks.operators.programs import TUNED, Built, build, build_empty
 from benchmarks.operators.table import Operator
 from benchmarks.peers.client import PeerError, PeerProcess, PeerSpec
@@ -37,10 +35,10 @@ _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.starts
 
 IREE_PEERS = {
     IREE: PeerSpec(IREE, Path(sys.executable), "benchmarks.peers.peer_iree", environment=_ALLOCATION),
-    PLAIN: PeerSpec(PLAIN, Path(sys.executable), "benchmarks.peers.peer_iree_plain", environment=_ALLOCATION),
+    PLAIN: PeerSpec(PLAIN, Path(sys.executable), "benchmarks.peers.peer_iree", environment=_ALLOCATION),
     SYNC: PeerSpec(SYNC, Path(sys.executable), "benchmarks.peers.peer_iree", environment=_ALLOCATION),
 }
-SAMPLE_TIMEOUT_S = 300.0
+SESSION = Kept("session", Session, 2)
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ class Comparison:
         if reason := why_unverifiable(found, told.constant):
             self._notes.append(f"the numbers cannot be checked: {reason}")
         if self._setting.plain_caller:
-            self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded(own))
+            self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, {**loaded(own), "yields": False})
         if own != LOCAL_SYNC:
             self._prepare(IREE_PEERS[SYNC], stack, inputs, built, reference, loaded(LOCAL_SYNC))
         for spec in self._setting.peers:
@@ -204,16 +202,14 @@ class Comparison:
                 self._notes.append(f"{way['label']} {way['detail']}: wrong numbers, not timed: {wrong}")
         for index, label in enumerate(reply["empty_calls"], len(reply["ways"])):
             self.ways.append(TimedWay(spec.name, index, label, empty=True))
-        self._tuning |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
+        self._tuning |= {label: Tuning(**tuning) for label, tuning in reply["tuning"].items()}
         self._notes += reply["notes"]
         self._processes[spec.name] = process
         return reference
 
     def sample(self, timed: TimedWay) -> tuple[float, bool]:
         """Take one sample of a way: seconds per call, and whether nothing disturbed it."""
-        request = {"ask": "sample", "way": timed.way, "seconds": self._setting.sample_s}
-        reply = self._processes[timed.peer].ask(request, SAMPLE_TIMEOUT_S)
-        return reply["call_s"], reply["alone"]
+        return self._processes[timed.peer].sample(timed.way, self._setting.sample_s)
 
     def _save(self, arrays: Sequence[Array]) -> list[str]:
         paths = [str(self._folder / f"input-{index}.npy") for index in range(len(arrays))]
@@ -236,10 +232,11 @@ def _session(operator: Operator, setting: Setting, seed: int) -> Session:
     name = f"{operator.name.lower()}-{setting.trials}-trials-{setting.target.cores}-threads-seed-{seed}"
     folder = (setting.keep / name).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    if not setting.sample_again and (known := kept_session(folder, setting.of_session())) is not None:
+    file, asked = folder / "session.json", setting.of_session()
+    if not setting.sample_again and (known := SESSION.read(file, asked)) is not None:
         return known
     session = Comparison(operator, setting, folder, seed).run()
-    keep_session(session, folder, setting.of_session())
+    SESSION.write(file, session, asked)
     return session
 
 

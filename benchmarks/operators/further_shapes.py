@@ -9,23 +9,18 @@ note.
 With ``--json`` and ``--store`` an interrupted run is resumed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Better, Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.figures.rows import CALLS, KERNELS, Against, Row, row_of
+from benchmarks.kept import Kept
 from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.shapes import SHAPES, Shape
@@ -36,9 +31,8 @@ from mlir_sched.errors import UserError
 from mlir_sched.pipeline import default_store
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
-from mlir_sched.text import seconds
+from mlir_sched.text import say
 
-VERSION = 3
 MOST_FAILING = 0.05
 """Largest share of failing candidates with which a shape passes."""
 LOSS = 0.98
@@ -66,7 +60,7 @@ class Found:
         best: Time of the fastest variant divided by the emitted program's.
         best_name: Name of the fastest variant.
         tried: Candidates measured.
-        failures: Failed candidates by class, as their number and the first message.
+        failures: Failed candidates by class: their number and the first message.
         tuning_s: Seconds of tuning.
         how: Variant and sketches of the emitted program.
     """
@@ -80,14 +74,14 @@ class Found:
     best: Against | None
     best_name: str
     tried: int
-    failures: Mapping[str, Sequence[Any]]
+    failures: Mapping[str, tuple[int, str]]
     tuning_s: float
     how: str
 
     @property
     def failed(self) -> int:
         """Candidates that failed."""
-        return sum(int(count) for count, _ in self.failures.values())
+        return sum(count for count, _ in self.failures.values())
 
     @property
     def verdict(self) -> str:
@@ -110,10 +104,8 @@ class Found:
         gained = self.best is not None and self.best.low > 1.0
         return not gained and self.of_roofline < MISSED
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Found:
-        ratios = {name: None if data[name] is None else Against(**data[name]) for name in ("default", "best")}
-        return Found(**{**data, **ratios})
+
+KEPT = Kept("shapes", list[Found], 3)
 
 
 def tune_shape(shape: Shape, setting: Setting, folder: Path) -> Found:
@@ -154,19 +146,20 @@ def found_in(row: Row, tuned: Path) -> Found:
     )
 
 
-def candidates_of(tuned: Path) -> tuple[int, dict[str, list[Any]]]:
+def candidates_of(tuned: Path) -> tuple[int, dict[str, tuple[int, str]]]:
     """Return the number of candidates that a run measured, and the failures by class: count and first message."""
     store = default_store(tuned)
     if not store.exists():
         return 0, {}
-    tried, failures = 0, dict[str, list[Any]]()
+    tried, failures = 0, dict[str, tuple[int, str]]()
     with RecordStore.open(store, read_only=True) as records:
         for task in records.tasks():
             for context in records.contexts(task.key):
                 for record in records.records(task.key, context):
                     tried += record.trace is not None
                     if record.trace is not None and (failure := record.outcome.failure) is not None:
-                        failures.setdefault(failure.kind.value, [0, failure.message])[0] += 1
+                        count, first = failures.get(failure.kind.value, (0, failure.message))
+                        failures[failure.kind.value] = count + 1, first
     return tried, failures
 
 
@@ -178,26 +171,22 @@ def _how(summary: Path) -> str:
     return ", ".join([data["program"]["variant"], *sketches])
 
 
-def table_of(rows: Sequence[Found]) -> Table:
-    """Return a table with one line per shape."""
-    table = Table("shape")
-    for title in ("time", "of roofline", "against default", "against the best variant", "failed", "tuning"):
-        table.add_column(title, justify="right")
-    table.add_column("emitted")
-    table.add_column("")
-    for row in rows:
-        table.add_row(
-            row.name,
-            seconds(row.seconds),
-            f"{row.of_roofline:.0%} {row.bound}",
-            str(row.default or ""),
-            f"{row.best or ''} {row.best_name}",
-            f"{row.failed} of {row.tried}",
-            f"{row.tuning_s:.0f} s",
-            row.how,
-            row.verdict or ("missed gain" if row.missed else ""),
-        )
-    return table
+def _ratio(against: Against | None, note: str = "") -> Figure | None:
+    return None if against is None else figure(against.ratio, against.low, against.high, note)
+
+
+COLUMNS: Columns[Found] = {
+    ResultColumn("time", Unit.SECONDS): lambda row: row.seconds,
+    ResultColumn("of roofline", Unit.SHARE): lambda row: row.of_roofline,
+    ResultColumn("IREE default over mlir-sched", Unit.RATIO): lambda row: _ratio(row.default),
+    ResultColumn("fastest IREE variant over mlir-sched", Unit.RATIO, Better.ABOVE): lambda row: _ratio(
+        row.best, row.best_name
+    ),
+    ResultColumn("failed"): lambda row: f"{row.failed} of {row.tried}",
+    ResultColumn("tuning", Unit.SECONDS): lambda row: row.tuning_s,
+    ResultColumn("emitted"): lambda row: row.how,
+    ResultColumn("verdict"): lambda row: row.verdict or ("missed gain" if row.missed else None),
+}
 
 
 def results_table(rows: Sequence[Found], setting: Setting, publishing: Publishing) -> ResultTable:
@@ -211,35 +200,9 @@ def results_table(rows: Sequence[Found], setting: Setting, publishing: Publishin
         interleaving="Tuned and untuned code in turns",
         spread="95 % interval",
         rows_are="shape",
-        columns=[
-            ResultColumn("time", Unit.SECONDS),
-            ResultColumn("of roofline", Unit.SHARE),
-            ResultColumn("IREE default over mlir-sched", Unit.RATIO),
-            ResultColumn("fastest IREE variant over mlir-sched", Unit.RATIO, Better.ABOVE),
-            ResultColumn("failed"),
-            ResultColumn("tuning", Unit.SECONDS),
-            ResultColumn("emitted"),
-            ResultColumn("verdict"),
-        ],
-        rows=[(row.name, _cells(row)) for row in rows],
+        columns=COLUMNS,
+        rows=[(row.name, row) for row in rows],
     )
-
-
-def _cells(row: Found) -> tuple[Cell, ...]:
-    return (
-        figure(row.seconds),
-        figure(row.of_roofline),
-        _ratio(row.default),
-        _ratio(row.best, row.best_name),
-        f"{row.failed} of {row.tried}",
-        figure(row.tuning_s),
-        row.how,
-        row.verdict or ("missed gain" if row.missed else None),
-    )
-
-
-def _ratio(against: Against | None, note: str = "") -> Figure | None:
-    return None if against is None else figure(against.ratio, against.low, against.high, note)
 
 
 def notes_of(rows: Sequence[Found]) -> list[str]:
@@ -253,62 +216,35 @@ def notes_of(rows: Sequence[Found]) -> list[str]:
     return [*notes, f"{len(rows)} shapes, {tried} candidates, {failed} failed; {len(verdicts)} shapes are not well"]
 
 
-def write_json(path: Path, rows: Sequence[Found], setting: Mapping[str, Any]) -> None:
-    """Write all results, with the setting of the run."""
-    data = {"version": VERSION, "setting": dict(setting)}
-    path.write_text(json.dumps(data | {"shapes": [asdict(row) for row in rows]}, indent=1))
-
-
-def read_json(path: Path, setting: Mapping[str, Any]) -> list[Found]:
-    """Return the results of an earlier run with the same setting; empty when there are none."""
-    data = json.loads(path.read_text()) if path.exists() else {}
-    if data.get("version") != VERSION or data["setting"] != dict(setting):
-        return []
-    return [Found.from_json(row) for row in data["shapes"]]
-
-
-def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    unknown = sorted(set(arguments.only) - {shape.name for shape in SHAPES})
-    if unknown:
-        sys.exit(f"error: no such shape: {', '.join(unknown)}; shapes are {', '.join(s.name for s in SHAPES)}")
-    try:
-        cores = choose_cores(arguments.threads)
-        target = detect_target("llvm-cpu", arguments.threads)
-    except (UserError, ValueError) as error:
-        sys.exit(f"error: {error}")
-    asked = {name: getattr(arguments, name) for name in ("trials", "threads", "seed", "rounds")}
-    known = read_json(arguments.json, asked) if arguments.json else []
-    setting = Setting(target, cores, (), arguments.trials, (arguments.seed,), arguments.rounds, 0.02, 60.0, 300.0)
-    rows = {row.name: row for row in known}
+def main() -> int:
+    arguments, publishing = parsed(_parser())
     by_name = {shape.name: shape for shape in SHAPES}
+    if unknown := sorted(set(arguments.only) - by_name.keys()):
+        sys.exit(f"error: no such shape: {', '.join(unknown)}; shapes are {', '.join(by_name)}")
+    target, cores = detect_target("llvm-cpu", arguments.threads), choose_cores(arguments.threads)
+    asked = {name: getattr(arguments, name) for name in ("trials", "threads", "seed", "rounds")}
+    setting = Setting(target, cores, (), arguments.trials, (arguments.seed,), arguments.rounds, 0.02, 60.0, 300.0)
+    rows = {row.name: row for row in KEPT.read(arguments.json, asked) or []}
     chosen = [by_name[name] for name in arguments.only or by_name]
     with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as folder:
         for shape in chosen:
             if shape.name in rows:
                 continue
-            console.print(f"{shape.name} ...", highlight=False)
+            say(f"{shape.name} ...")
             try:
                 row = tune_shape(shape, setting, (arguments.store or Path(folder)) / shape.name)
             except (UserError, PeerError) as error:
                 row = Found(shape.name, str(error), 0.0, 0.0, "", None, None, "", 0, {}, 0.0, "")
             rows[shape.name] = row
-            if arguments.json:
-                write_json(arguments.json, list(rows.values()), asked)
+            KEPT.write(arguments.json, list(rows.values()), asked)
     found = [rows[shape.name] for shape in chosen]
-    console.print(table_of(found))
-    for note in notes_of(found):
-        console.print(note, highlight=False, markup=False, soft_wrap=True)
-    if publishing:
-        publishing.add(results_table(found, setting, publishing), target)
-    sys.exit(int(any(row.verdict for row in found)))
+    publishing.show(results_table(found, setting, publishing), target)
+    say(*notes_of(found))
+    return int(any(row.verdict for row in found))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks further_shapes", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="by default all shapes")
     parser.add_argument("--trials", type=int, default=32, help="per shape")
     parser.add_argument("--threads", type=int, default=1)
@@ -316,9 +252,4 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=20, help="samples per timed way")
     parser.add_argument("--json", type=Path, help="write the results there; shapes already there are not run again")
     parser.add_argument("--store", type=Path, help="keep a folder per shape there, for a run that goes on")
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -5,8 +5,6 @@ Speed-ups are ratios of interleaved medians through the public route (emitted fl
 or ``--target vulkan --trials 24``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
@@ -14,8 +12,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Better, Cell, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Better, Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.folders import MODELS
 from mlir_sched.pipeline import tune
 from mlir_sched.targets import detect_target
@@ -52,24 +50,21 @@ GOALS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks gains", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--target", default="llvm-cpu", choices=sorted(GOALS))
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the results there")
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
+    arguments, publishing = parsed(parser)
     models = arguments.models or [MODELS / f"{name}.mlir" for name in GOALS[arguments.target]]
     print(f"{'model':24} {'seed':>4} {'untuned':>11} {'tuned':>11} {'speed-up':>24} {'seconds':>8}  variant / sketches")
     results = {model.stem: tuned_by_seeds(model, arguments) for model in models}
     if arguments.json:
         every = [result.to_json() for of_model in results.values() for result in of_model]
         arguments.json.write_text(json.dumps(every, indent=1))
-    if publishing:
-        publishing.add(results_table(results, arguments, publishing), detect_target("llvm-cpu", arguments.threads))
+    publishing.add(results_table(results, arguments, publishing), detect_target("llvm-cpu", arguments.threads))
 
 
 def tuned_by_seeds(model: Path, arguments: argparse.Namespace) -> list[TuneResult]:
@@ -111,28 +106,21 @@ def results_table(
         interleaving="Tuned and untuned code in turns",
         spread="least and most of the seeds, for one seed the 95 % interval of timing",
         rows_are="model",
-        columns=(
-            ResultColumn("untuned", Unit.SECONDS),
-            ResultColumn("speed-up", Unit.RATIO, Better.ABOVE),
-            ResultColumn("seconds", Unit.NUMBER),
-            ResultColumn("what won"),
-        ),
-        rows=tuple((name, _cells(of_model)) for name, of_model in results.items()),
+        columns=COLUMNS,
+        rows=results.items(),
     )
 
 
-def _cells(results: Sequence[TuneResult]) -> tuple[Cell, ...]:
+def _speedup(results: Sequence[TuneResult]) -> Figure:
     timings = [result.program.tuned for result in results]
     ratios = [timing.ratio for timing in timings]
     ends = (min(ratios), max(ratios)) if len(ratios) > 1 else (timings[0].ratio_low, timings[0].ratio_high)
-    won = dict.fromkeys(name for result in results for name in what_won(result))
-    return (
-        figure(statistics.median(result.program.untuned.median_s for result in results)),
-        figure(statistics.median(ratios), *ends),
-        figure(statistics.median(result.seconds for result in results)),
-        ", ".join(won),
-    )
+    return figure(statistics.median(ratios), *ends)
 
 
-if __name__ == "__main__":
-    main()
+COLUMNS: Columns[Sequence[TuneResult]] = {
+    ResultColumn("untuned", Unit.SECONDS): lambda seeds: statistics.median(s.program.untuned.median_s for s in seeds),
+    ResultColumn("speed-up", Unit.RATIO, Better.ABOVE): _speedup,
+    ResultColumn("seconds", Unit.NUMBER): lambda seeds: statistics.median(seed.seconds for seed in seeds),
+    ResultColumn("what won"): lambda seeds: ", ".join(dict.fromkeys(name for seed in seeds for name in what_won(seed))),
+}

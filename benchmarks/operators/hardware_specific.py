@@ -6,15 +6,14 @@ figures of IREE's own variants come from the same runs. f16 is included for comp
 dot-product instruction for it. Usage: ``python -m benchmarks hardware_specific [--trials 64] [--seed 0] [TYPE ...]``.
 """
 
-from __future__ import annotations
-
-import argparse
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.figures.publishing import Publishing, add_arguments, gain, publishing_of
-from benchmarks.figures.result_table import Cell, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, gain, options_of, parsed
+from benchmarks.figures.result_table import Cell, Columns, ResultColumn, ResultTable, Unit, figure
+from benchmarks.operators.gains import what_won
+from benchmarks.operators.shape_programs import Builder
 from mlir_sched.pipeline import tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
@@ -30,16 +29,9 @@ RESULTS = {"bf16": "f32", "i8": "i32", "f16": "f32"}
 
 def matmul(rows: int, columns: int, reduction: int, kind: str) -> str:
     """Return a program that multiplies two matrices and sums in a wider type."""
-    wide = RESULTS[kind]
-    a, b, c = f"{rows}x{reduction}x{kind}", f"{reduction}x{columns}x{kind}", f"{rows}x{columns}x{wide}"
-    return f"""func.func @main(%a: tensor<{a}>, %b: tensor<{b}>) -> tensor<{c}> {{
-  %zero = arith.constant {"0.0" if wide == "f32" else "0"} : {wide}
-  %empty = tensor.empty() : tensor<{c}>
-  %start = linalg.fill ins(%zero : {wide}) outs(%empty : tensor<{c}>) -> tensor<{c}>
-  %r = linalg.matmul ins(%a, %b : tensor<{a}>, tensor<{b}>) outs(%start : tensor<{c}>) -> tensor<{c}>
-  return %r : tensor<{c}>
-}}
-"""
+    b = Builder()
+    matrices = b.argument(rows, reduction, kind=kind), b.argument(reduction, columns, kind=kind)
+    return b.program(b.named("matmul", matrices, (rows, columns), RESULTS[kind]))
 
 
 def tuned(program: str, space: Space, trials: int, seed: int) -> TuneResult:
@@ -53,19 +45,12 @@ def tuned(program: str, space: Space, trials: int, seed: int) -> TuneResult:
 
 def described(result: TuneResult) -> str:
     """Return the speed-up of a tuned program with its variant, sketches and failures, as text."""
-    how = ", ".join([result.program.variant, *(d.sketch for d in result.dispatches if d.sketch)])
     failed = sum(sum((d.failures or {}).values()) for d in result.dispatches)
-    return f"{speedup(result.program.tuned)} [{how}; {failed} failed]"
+    return f"{speedup(result.program.tuned)} [{', '.join(what_won(result))}; {failed} failed]"
 
 
 def results_table(found: Mapping[str, tuple[TuneResult, TuneResult]], seed: int, publishing: Publishing) -> ResultTable:
-    """Return a table of results.
-
-    Args:
-        found: By name of the multiplication, the results without the module and with it.
-        seed: Seed of the searches.
-        publishing: Where the table goes.
-    """
+    """Return a table of results, given those without the module and with it by the name of the multiplication."""
     return publishing.table(
         name="narrow-types",
         question="gains",
@@ -75,39 +60,40 @@ def results_table(found: Mapping[str, tuple[TuneResult, TuneResult]], seed: int,
         interleaving="Tuned and untuned code in turns",
         spread="95 % interval of the median",
         rows_are="matmul",
-        columns=[
-            ResultColumn("untuned", Unit.SECONDS),
-            ResultColumn("best IREE variant", Unit.RATIO),
-            ResultColumn("without `dot_product`", Unit.RATIO),
-            ResultColumn("with it", Unit.RATIO),
-        ],
-        rows=[(name, _cells(*results)) for name, results in found.items()],
+        columns=COLUMNS,
+        rows=found.items(),
     )
 
 
-def _cells(without: TuneResult, with_module: TuneResult) -> tuple[Cell, ...]:
-    variants = with_module.program.variants
+def _gain(result: TuneResult) -> Cell:
+    return gain(result.program.tuned, result.program.variant)
+
+
+def _best_variant(result: TuneResult) -> Cell:
+    variants = result.program.variants
     best = max(variants, key=lambda name: variants[name], default="")
-    return (
-        figure(with_module.program.untuned.median_s),
-        figure(variants[best], note=best) if best else None,
-        *(gain(result.program.tuned, result.program.variant) for result in (without, with_module)),
-    )
+    return figure(variants[best], note=best) if best else None
+
+
+COLUMNS: Columns[tuple[TuneResult, TuneResult]] = {
+    ResultColumn("untuned", Unit.SECONDS): lambda pair: pair[1].program.untuned.median_s,
+    ResultColumn("best IREE variant", Unit.RATIO): lambda pair: _best_variant(pair[1]),
+    ResultColumn("without `dot_product`", Unit.RATIO): lambda pair: _gain(pair[0]),
+    ResultColumn("with it", Unit.RATIO): lambda pair: _gain(pair[1]),
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks hardware_specific", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("types", nargs="*", help=f"of {', '.join(RESULTS)}; all by default")
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    publishing, found = publishing_of(parser, arguments), dict[str, tuple[TuneResult, TuneResult]]()
+    arguments, publishing = parsed(parser)
     unknown = sorted(set(arguments.types) - set(RESULTS))
     if unknown:
         parser.error(f"unknown type {unknown[0]}; known types: {', '.join(RESULTS)}")
     target = detect_target("llvm-cpu", 1)
-    space = Space.default(target)
+    space, found = Space.default(target), dict[str, tuple[TuneResult, TuneResult]]()
     for kind in arguments.types or RESULTS:
         for shape in SHAPES:
             program = matmul(*shape, kind)
@@ -123,9 +109,4 @@ def main() -> None:
                 f"  with:    {described(with_module)}",
                 flush=True,
             )
-    if publishing:
-        publishing.add(results_table(found, arguments.seed, publishing), target)
-
-
-if __name__ == "__main__":
-    main()
+    publishing.add(results_table(found, arguments.seed, publishing), target)

@@ -1,11 +1,8 @@
 """IREE's programs for an operator: one per untuned variant, and the one tuned by mlir-sched."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target
 from mlir_sched.tasks import EntryPoint, extract
+from mlir_sched.tuned_folder.names import FLAGS
 
 TUNED = "mlir-sched"
 EMPTY_CALL = """
@@ -89,29 +87,29 @@ def build(operator: Operator, target: Target, folder: Path, *, trials: int, seed
     """
     programs: list[Compiled] = []
     notes: list[str] = []
-    took: list[Tuning] = []
-    counted = 0
+    tuning: Tuning | None = None
+    counted, variants = 0, target_kind(target.name).variants
     for path in operator.files:
-        model = extract(path, target)
+        model, tuned = extract(path, target), folder / f"tuned-{path.stem}"
         counted = counted or flops_of(model)
         detail = path.stem if len(operator.files) > 1 else ""
-        own = trials if path == operator.files[0] else 0
-        for label, make in _makers(path, target, folder / f"tuned-{path.stem}", own, seed):
-            output = folder / f"{len(programs)}.vmfb"
+        flags = {f"IREE {name}": (*target.flags, *further) for name, further in variants.items()}
+        if trials and path == operator.files[0]:
+            flags[TUNED] = (f"@{tuned / FLAGS}",)
+        for label, own in flags.items():
+            output, devices = folder / f"{len(programs)}.vmfb", _devices(target.cores)
             try:
-                tuning = make(output)
+                if label == TUNED:
+                    tuning = tune_once(path, tuned, TuneOptions(trials=trials, threads=target.cores, seed=seed))
+                    devices = (_device_of(tuned, default=devices[0]),)
+                compile_model(path, own, None, output)
             except (UserError, ModelCompileError) as error:
                 notes.append(f"{label} {detail}: {str(error).splitlines()[0]}")
                 continue
-            devices = _devices(target.cores)
-            if tuning is not None:
-                devices = (_device_of(folder / f"tuned-{path.stem}", default=devices[0]),)
             programs.append(Compiled(label, detail, output, model.entries[0], devices))
-            took += [] if tuning is None else [tuning]
     if not programs:
         raise UserError(f"{operator.name}: no program could be compiled: {'; '.join(notes)}")
     specs = (*programs[0].entry.inputs, *programs[0].entry.outputs)
-    tuning = Tuning(sum(t.trials for t in took), sum(t.seconds for t in took)) if took else None
     flops = counted if operator.flops is None else operator.flops
     return Built(tuple(programs), flops, sum(spec.bytes for spec in specs), tuning, tuple(notes))
 
@@ -135,38 +133,10 @@ def _device_of(tuned: Path, *, default: str) -> str:
     return str(json.loads((tuned / "summary.json").read_text())["program"].get("device", default))
 
 
-Maker = Callable[[Path], Tuning | None]
-"""Writes a compiled program into a file; returns the trials and seconds of tuning, None for an untuned program."""
-
-
-def _makers(path: Path, target: Target, tuned: Path, trials: int, seed: int) -> list[tuple[str, Maker]]:
-    """Return the maker of every column's program, with the column's label."""
-    makers: list[tuple[str, Maker]] = [
-        (f"IREE {name}", partial(_compiled, path, (*target.flags, *flags)))
-        for name, flags in target_kind(target.name).variants.items()
-    ]
-    if trials:
-        options = TuneOptions(trials=trials, threads=target.cores, seed=seed)
-        makers.append((TUNED, partial(_tuned, path, tuned, options)))
-    return makers
-
-
-def _compiled(path: Path, flags: tuple[str, ...], output: Path) -> None:
-    compile_model(path, flags, None, output)
-
-
-def _tuned(path: Path, folder: Path, options: TuneOptions, output: Path) -> Tuning:
-    """Tune a program and compile it with the emitted flags, as a user does."""
-    took = tune_once(path, folder, options)
-    compile_model(path, (f"@{folder / 'flags.txt'}",), None, output)
-    return took
-
-
 def tune_once(path: Path, folder: Path, options: TuneOptions, parameters: Sequence[str] = ()) -> Tuning:
     """Tune a program into a folder unless the folder holds a finished tuning; return trials and seconds.
 
     Args:
-        path: The program.
         folder: The tuned folder; a file beside it holds the seconds of unfinished processes.
         options, parameters: As in :func:`mlir_sched.tune`.
     """

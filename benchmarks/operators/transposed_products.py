@@ -4,21 +4,20 @@
 the tuned transposed program over those of the tuned plain program, whole calls, with the 95 % interval; 1 is no loss.
 """
 
-from __future__ import annotations
-
-import argparse
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Cell, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.figures.sampling import Samples, TimedWay, interleave, ratio
+from benchmarks.figures.tables import print_table
 from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.shape_programs import Builder
@@ -92,6 +91,10 @@ def results_table(
     found: Mapping[tuple[int, int, int], Mapping[str, Samples]], setting: Setting, publishing: Publishing
 ) -> ResultTable:
     """Return a table with a row per size: the plain program's time, and the ratio of every other form to it."""
+    columns: Columns[Mapping[str, Samples]] = {
+        ResultColumn(PLAIN, Unit.SECONDS): lambda forms: forms[PLAIN].interval.median,
+        **{ResultColumn(form, Unit.RATIO): partial(_over_plain, form) for form in FORMS if form != PLAIN},
+    }
     return publishing.table(
         name="transposed-products",
         question="operators",
@@ -101,44 +104,28 @@ def results_table(
         interleaving="The tuned programs of all forms in turns",
         spread="95 % interval",
         rows_are="rows x columns x reduction",
-        columns=[
-            ResultColumn(PLAIN, Unit.SECONDS),
-            *(ResultColumn(form, Unit.RATIO) for form in FORMS if form != PLAIN),
-        ],
-        rows=[("x".join(map(str, sizes)), _cells(of_size)) for sizes, of_size in found.items()],
+        columns=columns,
+        rows=[("x".join(map(str, sizes)), forms) for sizes, forms in found.items()],
     )
 
 
-def _cells(of_size: Mapping[str, Samples]) -> Sequence[Cell]:
-    plain = of_size[PLAIN]
-    ratios = [ratio(samples, plain) for form, samples in of_size.items() if form != PLAIN]
-    return (figure(plain.interval.median), *(figure(r.median, r.low, r.high) for r in ratios))
+def _over_plain(form: str, forms: Mapping[str, Samples]) -> Figure:
+    against = ratio(forms[form], forms[PLAIN])
+    return figure(against.median, against.low, against.high)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks transposed_products", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--trials", type=int, default=48, help="per program")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=20, help="samples per program")
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
+    arguments, publishing = parsed(parser)
     target, cores = detect_target("llvm-cpu", arguments.threads), choose_cores(arguments.threads)
     setting = Setting(target, cores, (), arguments.trials, (arguments.seed,), arguments.rounds, 0.02, 120.0, 300.0)
     found = {}
     for sizes in SIZES:
         with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as folder:
             found[sizes] = sampled(sizes, setting, Path(folder))
-        plain = found[sizes][PLAIN]
-        print(f"{'x'.join(map(str, sizes))}: plain {plain.interval.median * 1e6:.1f} us")
-        for form, samples in found[sizes].items():
-            if form != PLAIN:
-                against = ratio(samples, plain)
-                print(f"  {form}: {against.median:.2f} ({against.low:.2f} to {against.high:.2f})", flush=True)
-    if publishing:
-        publishing.add(results_table(found, setting, publishing), target)
-
-
-if __name__ == "__main__":
-    main()
+        print_table(results_table({sizes: found[sizes]}, setting, publishing))
+    publishing.add(results_table(found, setting, publishing), target)

@@ -1,12 +1,9 @@
 """The page of one machine's results, and the page that lists all machines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
-from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import QUESTIONS, MachineResults, ResultTable
-from benchmarks.pages.tables import TIE, conclusions, result_table
+from benchmarks.figures.tables import TIE, conclusions, markdown_table, result_table
 
 INTRODUCTION = """\
 Every page has a table per question, the command above the table, and what speaks against us below. Machines differ, so
@@ -25,7 +22,6 @@ def machine_page(name: str, results: MachineResults) -> str:
 
     Args:
         name: Name of the file of results, without its ending.
-        results: Its content.
     """
     machine = results.machine
     parts = [made_from(f"{name}.json"), f"# {machine.title}"]
@@ -78,14 +74,5 @@ def index_page(machines: Mapping[str, MachineResults]) -> str:
             f"[{title}]({name}.md#{title.lower().replace(' ', '-')})" for q, title in QUESTIONS.items() if q in asked
         )
         rows.append([f"[{results.machine.title}]({name}.md)", results.machine.processor, links])
-    return (
-        "\n\n".join(
-            [
-                made_from("the files beside it"),
-                "# Results by machine",
-                INTRODUCTION,
-                markdown_table(["machine", "processor", "questions"], rows),
-            ]
-        )
-        + "\n"
-    )
+    table = markdown_table(["machine", "processor", "questions"], rows)
+    return "\n\n".join([made_from("the files beside it"), "# Results by machine", INTRODUCTION, table]) + "\n"

@@ -1,19 +1,41 @@
-"""The makers of parts of documents, by name."""
+"""Parts of documents that are made: what stands between two comments, by the maker that the first one names.
 
-from __future__ import annotations
+    <!-- made: MAKER ARGUMENT -->
+    ...
+    <!-- end -->
+
+The text between the comments is replaced; what surrounds them is written by hand.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from benchmarks.__main__ import PROGRAMS, what_it_does
-from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import MachineResults
+from benchmarks.figures.tables import conclusions, markdown_table, result_table
+from benchmarks.folders import ROOT
 from benchmarks.pages import reference
-from benchmarks.pages.made import Makers
 from benchmarks.pages.site import PAGES, with_links_of_the_site
 from benchmarks.pages.summary_fields import summary
-from benchmarks.pages.tables import conclusions, result_table
-from benchmarks.peers.client import ROOT
+
+_PART = re.compile(r"<!-- made: (\w+)(?: ([^\n]*?))? -->\n.*?<!-- end -->", re.DOTALL)
+
+Makers = Mapping[str, Callable[[str], str]]
+"""By name, what makes a part from the argument of its comment."""
+
+
+def with_made_parts(text: str, makers: Makers) -> str:
+    """Return a document with its made parts renewed.
+
+    Raises:
+        KeyError: A part names a maker, or a maker's argument names a thing, that there is not.
+    """
+
+    def renew(part: re.Match[str]) -> str:
+        opening = part[0].partition("\n")[0]
+        return f"{opening}\n\n{makers[part[1]](part[2] or '')}\n\n<!-- end -->"
+
+    return _PART.sub(renew, text)
 
 
 def makers_of(results: Mapping[str, MachineResults]) -> Makers:
@@ -41,7 +63,6 @@ def excerpt(results: Mapping[str, MachineResults], argument: str) -> str:
     """Return rows and columns of a table of results.
 
     Args:
-        results: Of all machines.
         argument: ``MACHINE/TABLE; rows: NAME / ...; columns: TITLE / ...``; without rows or columns, all of them.
 
     Raises:

@@ -12,9 +12,9 @@ import typer
 from sqlalchemy import Column, Table, UniqueConstraint
 
 import mlir_sched
-from benchmarks.figures.markdown import in_a_cell, markdown_table
+from benchmarks.figures.tables import in_a_cell, markdown_table
+from benchmarks.folders import ROOT
 from benchmarks.pages.docstrings import first_paragraph, first_paragraph_of
-from benchmarks.peers.client import ROOT
 from mlir_sched.cli.app import app
 from mlir_sched.database.schema import METADATA
 from mlir_sched.errors import FailureClass
@@ -114,11 +114,7 @@ def _call(name: str) -> str:
 
 
 def modules(target: str) -> str:
-    """Return the table of a target's default transform modules, in the order in which they are asked.
-
-    Args:
-        target: The target's name.
-    """
+    """Return the table of a target's default transform modules, in the order in which they are asked."""
     found = import_module(f"mlir_sched.transform_scripts.{target.replace('-', '_')}").default_modules()
     rows = [[f"`{one.name}`", one.stage.name, in_a_cell(first_paragraph_of(type(one)))] for one in found]
     return markdown_table(["module", "stage", "what it is"], rows)

@@ -3,8 +3,6 @@
 The documents are read on GitHub, too, where they link to files of the repository that the site does not have.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from pathlib import Path
@@ -37,7 +35,6 @@ def with_links_of_the_site(markdown: str, source: str, page: str) -> str:
     """Return a document with links to other pages where there are such, and with the text of the link where not.
 
     Args:
-        markdown: The document.
         source: Its path in the repository.
         page: Its path on the site.
     """

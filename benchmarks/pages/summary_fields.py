@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from benchmarks.figures.markdown import in_a_cell, markdown_table
+from benchmarks.figures.tables import in_a_cell, markdown_table
 from benchmarks.pages.docstrings import attributes_of, first_paragraph_of
 from mlir_sched.replaying.replayed_folder import REPLAYED
 from mlir_sched.sampling import Value

@@ -8,16 +8,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from benchmarks.folders import ROOT
 from mlir_sched.processes.child import Child
 from mlir_sched.processes.executable import describe_exit, last_words, run_program
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.python_child import python_command
 
-ROOT = Path(__file__).parents[2]
+SAMPLE_TIMEOUT_S = 300.0
 
 
 class PeerError(Exception):
@@ -78,12 +78,15 @@ class PeerProcess:
             raise PeerError(reply["error"])
         return reply
 
+    def sample(self, way: int, seconds: float) -> tuple[float, bool]:
+        """Return seconds per call of a way, sampled for so long, and whether nothing disturbed it; errors as above."""
+        reply = self.ask({"ask": "sample", "way": way, "seconds": seconds}, SAMPLE_TIMEOUT_S)
+        return reply["call_s"], reply["alone"]
+
     def __enter__(self) -> PeerProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._child.kill()
 
 
@@ -97,10 +100,7 @@ def run_module(
     """Run one of the benchmarks' modules to its end, in a process of its own, and return its standard output.
 
     Args:
-        module: Its full name.
         arguments: What it finds in ``sys.argv[1:]``.
-        timeout_s: Seconds that it may take.
-        python: The interpreter.
         environment: Environment variables in addition to those of this process.
 
     Raises:

@@ -3,8 +3,6 @@
 Each framework gets its own virtual environment under ``benchmarks/.peers``, which git ignores.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
@@ -12,7 +10,8 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers.client import ROOT, PeerSpec
+from benchmarks.folders import ROOT
+from benchmarks.peers.client import PeerSpec
 
 FOLDER = ROOT / "benchmarks" / ".peers"
 TORCH_CPU = "https://download.pytorch.org/whl/cpu"
@@ -90,7 +89,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", type=_peer, metavar="NAME", help=f"{_PEERS}; by default all")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the environments are made")
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -3,14 +3,16 @@
 Imported in TVM's own environment.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.peer import load_module
+from benchmarks.peers.peer import Peer, load_module
+from benchmarks.peers.tuning import Tuning, kept_tuning
 
 tvm: Any = load_module("tvm", "TVM")
 ms: Any = load_module("tvm.s_tir.meta_schedule", "TVM")
@@ -33,10 +35,33 @@ TUNING_CORES = tuple(sorted(os.sched_getaffinity(0)))
 """Cores that the process may use before it is pinned: TVM tunes on all of them, as mlir-sched does."""
 
 
-def cpu_target(cores: Sequence[int]) -> Any:
-    """Return this machine's CPU as TVM's target, with as many cores."""
-    cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
-    return tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": len(cores)})
+class TvmPeer(Peer):
+    """TVM on the pinned cores, with a thread on each.
+
+    Attributes:
+        target: This machine's CPU as TVM's target, with as many cores.
+    """
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        super().__init__(cores)
+        cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
+        self.target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": len(cores)})
+
+    def tuned(self, work: Path, tune: Callable[[], object]) -> tuple[Any, Tuning]:
+        """Return MetaSchedule's database in a folder, and the trials and seconds of making it, now or earlier.
+
+        MetaSchedule cannot resume a tuning run: the work of a run that was killed is discarded and does not count.
+        """
+        took = kept_tuning(work)
+        if took is None:
+            shutil.rmtree(work, ignore_errors=True)
+            start = time.monotonic()
+            with on_cores(TUNING_CORES, afterwards=self.cores):
+                tune()
+            trials = len(ms.database.JSONDatabase(work_dir=str(work)).get_all_tuning_records())
+            took = Tuning(trials, time.monotonic() - start)
+            took.keep(work)
+        return ms.database.JSONDatabase(work_dir=str(work)), took
 
 
 def search_options(round_size: int) -> dict[str, Any]:
@@ -63,9 +88,6 @@ class WarmBuilder(ms.builder.PyBuilder):  # type: ignore[misc]
     The processes of MetaSchedule's own builder end with every round, and a new process takes 10 s to define the
     intrinsics of all targets before its first build (TVM 0.27): with rounds of 8 trials this would be most of the
     tuning time.
-
-    Args:
-        pool: The pool of processes.
     """
 
     def __init__(self, pool: Any) -> None:

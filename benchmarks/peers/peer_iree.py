@@ -1,7 +1,5 @@
 """IREE as a peer: loads and calls compiled programs, mlir-sched's among them, with the caching allocator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,19 +18,18 @@ from mlir_sched.tensors.parameters import ParameterFile
 class IreePeer(Peer):
     """Programs on ``local-sync``, or with several cores on ``local-task`` with one pinned worker per core.
 
-    Args:
-        cores: The cores that the programs run on.
-        yields: Whether the calling thread yields to the workers, as in ``mlir-sched tune``.
+    The calling thread yields to the workers, as in ``mlir-sched tune``, unless a request says that it does not, as in
+    an ordinary application.
     """
 
-    def __init__(self, cores: Sequence[int], *, yields: bool = True) -> None:
+    def __init__(self, cores: Sequence[int]) -> None:
         super().__init__(cores)
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
         self._device = LocalDevice.on(rt.VmInstance(), len(cores))
-        if yields and len(cores) > 1:
-            yield_to_workers()
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        if len(self.cores) > 1 and request.get("yields", True):
+            yield_to_workers()
         ways = tuple(self._way(program, inputs) for program in request["programs"])
         if "empty" not in request:
             return Prepared(ways, {})

@@ -5,8 +5,6 @@ Runs in PyTorch's own environment. ``torch.compile`` needs a C++ compiler; witho
 Arrays arrive in the layouts of IREE's programs: channels last, filters with their output channels last.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +48,7 @@ def convolution(arrays: Arrays, call: Callable[..., Any], filter_order: tuple[in
 
     Args:
         arrays: Image, filter, and further arguments of the call.
-        call: The convolution.
         filter_order: Permutation of the filter's dimensions into PyTorch's order.
-        options: Keyword arguments of the call.
     """
     image, kernel, *others = [torch.from_numpy(array) for array in arrays]
     rank = image.dim()

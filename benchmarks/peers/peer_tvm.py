@@ -3,10 +3,6 @@
 Runs in TVM's own environment.
 """
 
-from __future__ import annotations
-
-import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,16 +13,14 @@ from benchmarks.peers.metaschedule import (
     LABEL,
     POPULATION_PER_TRIAL,
     TUNING_CORES,
-    cpu_target,
+    TvmPeer,
     ms,
-    on_cores,
     pin_threads,
     search_note,
     search_options,
     tvm,
 )
-from benchmarks.peers.peer import CannotRun, Peer, Prepared, Way, load_module, serve
-from benchmarks.peers.tuning import Tuning, kept_tuning
+from benchmarks.peers.peer import CannotRun, Prepared, Way, load_module, serve
 
 workloads: Any = load_module("tvm.s_tir.meta_schedule.testing.te_workload", "TVM")
 te: Any = load_module("tvm.te", "TVM")
@@ -35,12 +29,8 @@ MATMULS = {"MM1024": (1024, 1024, 1024), "FFN": (128, 3072, 768)}
 """Rows, columns and reduction of the operators that TVM's list lacks."""
 
 
-class TvmPeer(Peer):
-    """TVM on the pinned cores, with a thread on each."""
-
-    def __init__(self, cores: Sequence[int]) -> None:
-        super().__init__(cores)
-        self._target = cpu_target(cores)
+class OperatorsPeer(TvmPeer):
+    """TVM's own definitions of the operators, tuned."""
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         name = request["operator"]
@@ -50,45 +40,33 @@ class TvmPeer(Peer):
             raise CannotRun("not tuned: 0 trials were asked for")
         function = te.create_prim_func(workloads.matmul(*MATMULS[name])) if name in MATMULS else None
         function = function or workloads.create_te_workload(name, 0)
-        database, took = self._tuned(function, request)
-        schedule = ms.tir_integration.compile_tir(database, function, self._target)
+        round_size = request["round_size"]
+        work = Path(request["work"]) / f"rounds-of-{round_size}-from-{POPULATION_PER_TRIAL * round_size}"
+        database, took = self.tuned(work, lambda: self._tune(function, work, request))
+        schedule = ms.tir_integration.compile_tir(database, function, self.target)
         if schedule is None:
             raise CannotRun("no candidate was valid")
-        module = tvm.compile(schedule.mod, target=self._target)
+        module = tvm.compile(schedule.mod, target=self.target)
         way = self._way(module["main"], _adapted(name, inputs), request["shape"])
         pin_threads(self.cores)
-        note = search_note(request["round_size"])
-        return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (note,))
+        return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (search_note(round_size),))
 
-    def _tuned(self, function: Any, request: Mapping[str, Any]) -> tuple[Any, Tuning]:
-        """Return MetaSchedule's database of the function, and the trials and seconds of making it, now or earlier.
-
-        MetaSchedule cannot resume a tuning run: the work of a run that was killed is discarded and does not count.
-        """
-        trials, round_size = request["trials"], request["round_size"]
-        work = Path(request["work"]) / f"rounds-of-{round_size}-from-{POPULATION_PER_TRIAL * round_size}"
-        if took := kept_tuning(work):
-            return ms.database.JSONDatabase(work_dir=str(work)), took
-        shutil.rmtree(work, ignore_errors=True)
-        start = time.monotonic()
-        with on_cores(TUNING_CORES, afterwards=self.cores):
-            database = ms.tune_tir(
-                function,
-                self._target,
-                str(work),
-                trials,
-                num_tuning_cores=len(TUNING_CORES),
-                seed=request["seed"],
-                **search_options(min(round_size, trials)),
-            )
-        took = Tuning(len(database.get_all_tuning_records()), time.monotonic() - start)
-        took.keep(work)
-        return database, took
+    def _tune(self, function: Any, work: Path, request: Mapping[str, Any]) -> None:
+        trials = request["trials"]
+        ms.tune_tir(
+            function,
+            self.target,
+            str(work),
+            trials,
+            num_tuning_cores=len(TUNING_CORES),
+            seed=request["seed"],
+            **search_options(min(request["round_size"], trials)),
+        )
 
     def _empty_call(self) -> Callable[[int], None]:
         x = te.placeholder((1,), "float32", name="x")
         function = te.create_prim_func([x, te.compute((1,), lambda i: x[i] + x[i], name="y")])
-        module = tvm.compile(function, target=self._target)
+        module = tvm.compile(function, target=self.target)
         return _repeated(module["main"], [tvm.runtime.tensor(np.ones(1, np.float32)) for _ in range(2)])
 
     def _way(self, call: Any, inputs: Sequence[np.ndarray[Any, Any]], shape: Sequence[int]) -> Way:
@@ -120,4 +98,4 @@ def _repeated(call: Any, tensors: Sequence[Any]) -> Callable[[int], None]:
 
 
 if __name__ == "__main__":
-    serve(TvmPeer)
+    serve(OperatorsPeer)

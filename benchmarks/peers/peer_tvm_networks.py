@@ -3,9 +3,6 @@
 Runs in TVM's own environment with the package ``onnx``.
 """
 
-from __future__ import annotations
-
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,18 +13,15 @@ import numpy as np
 
 from benchmarks.peers.metaschedule import (
     LABEL,
-    TUNING_CORES,
-    cpu_target,
+    TvmPeer,
     derived_object,
     ms,
-    on_cores,
     pin_threads,
     search_note,
     search_options,
     tvm,
 )
-from benchmarks.peers.peer import Peer, Prepared, load_module, serve, way_of
-from benchmarks.peers.tuning import Tuning, kept_tuning
+from benchmarks.peers.peer import Prepared, load_module, serve, way_of
 
 onnx: Any = load_module("onnx", "ONNX")
 relax: Any = load_module("tvm.relax", "TVM")
@@ -41,55 +35,38 @@ MANY = 10**6
 """More trials than any time has room for."""
 
 
-class TvmPeer(Peer):
-    """TVM on the pinned cores, with a thread on each."""
-
-    def __init__(self, cores: Sequence[int]) -> None:
-        super().__init__(cores)
-        self._target = cpu_target(cores)
+class NetworksPeer(TvmPeer):
+    """Networks, tuned."""
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         folder = Path(request["folder"])
-        module = _network(folder / "model.onnx")
+        module, work = _network(folder / "model.onnx"), folder / "tvm"
         tasks = relax.get_pipeline("zero")(module)
-        database, took = self._tuned(tasks, folder / "tvm", request["minutes"], request["seed"])
-        executable = ms.relax_integration.compile_relax(database, module, self._target, params=None)
+        database, took = self.tuned(work, lambda: self._tune(tasks, work, request["minutes"], request["seed"]))
+        executable = ms.relax_integration.compile_relax(database, module, self.target, params=None)
         pin_threads(self.cores)
         call = relax.VirtualMachine(executable, tvm.cpu())["main"]
         tensors = [tvm.runtime.tensor(array) for array in inputs]
         way = way_of(LABEL, "", lambda: call(*tensors), _arrays)
         return Prepared((way,), {}, {LABEL: took}, (search_note(ROUND_SIZE),))
 
-    def _tuned(self, module: Any, work: Path, minutes: float, seed: int) -> tuple[Any, Tuning]:
-        """Return MetaSchedule's database of the network's tasks, and the cost of making it, now or earlier.
-
-        MetaSchedule cannot resume a tuning run: the work of a run that was killed is discarded and does not count.
-        """
-        if took := kept_tuning(work):
-            return ms.database.JSONDatabase(work_dir=str(work)), took
-        shutil.rmtree(work, ignore_errors=True)
-        start = time.monotonic()
+    def _tune(self, module: Any, work: Path, minutes: float, seed: int) -> None:
         is_up = Event()
-        callbacks = [*ms.measure_callback.MeasureCallback.create("default"), Deadline(start + 60 * minutes, is_up)]
-        with on_cores(TUNING_CORES, afterwards=self.cores):
-            try:
-                ms.relax_integration.tune_relax(
-                    module,
-                    {},
-                    self._target,
-                    str(work),
-                    MANY,
-                    measure_callbacks=callbacks,
-                    seed=seed,
-                    **search_options(ROUND_SIZE),
-                )
-            except RuntimeError:  # whatever a callback raises
-                if not is_up.is_set():
-                    raise
-        database = ms.database.JSONDatabase(work_dir=str(work))
-        took = Tuning(len(database.get_all_tuning_records()), time.monotonic() - start)
-        took.keep(work)
-        return database, took
+        deadline = Deadline(time.monotonic() + 60 * minutes, is_up)
+        try:
+            ms.relax_integration.tune_relax(
+                module,
+                {},
+                self.target,
+                str(work),
+                MANY,
+                measure_callbacks=[*ms.measure_callback.MeasureCallback.create("default"), deadline],
+                seed=seed,
+                **search_options(ROUND_SIZE),
+            )
+        except RuntimeError:  # whatever a callback raises
+            if not is_up.is_set():
+                raise
 
 
 @derived_object
@@ -135,4 +112,4 @@ def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
 
 
 if __name__ == "__main__":
-    serve(TvmPeer)
+    serve(NetworksPeer)

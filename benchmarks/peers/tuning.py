@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 _FILE = "tuning.json"
 
@@ -28,15 +25,11 @@ class Tuning:
         """Mark the tuning in a folder as finished, with this cost."""
         (folder / _FILE).write_text(json.dumps(asdict(self)))
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Tuning:
-        return Tuning(data["trials"], data["seconds"])
-
 
 def kept_tuning(folder: Path) -> Tuning | None:
     """Return the cost of the tuning in a folder; None when no tuning has finished there."""
     path = folder / _FILE
-    return Tuning.from_json(json.loads(path.read_text())) if path.exists() else None
+    return Tuning(**json.loads(path.read_text())) if path.exists() else None
 
 
 class Clock:
@@ -67,9 +60,7 @@ class Clock:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._thread.join()
         self._write()

@@ -59,7 +59,6 @@ class MeasuredSpace:
     """The measured candidates as a ``SearchSpace``: sampling and repairing only return measured traces.
 
     Args:
-        task: Name of the task.
         points: One or more candidates, with distinct traces and the same number of features.
 
     Raises:

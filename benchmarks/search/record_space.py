@@ -4,11 +4,9 @@ Some decisions are pinned to one value so that the rest can be enumerated. Usage
 ``python -m benchmarks record_space [NAME ...]``; tables go to benchmarks/data/NAME.jsonl.gz.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,18 +14,20 @@ import numpy as np
 
 from benchmarks.folders import DATA, MODELS
 from benchmarks.search.enumeration import enumerate_traces
-from benchmarks.search.given_traces import GivenTraces
 from benchmarks.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
+from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluation.evaluator import CompileAndRun, seconds_against
 from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
+from mlir_sched.search.strategy import SearchSpace, SearchStrategy
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
+from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import TaskSearch
 
@@ -80,9 +80,7 @@ CASES = {
         },
     ),
     "vecmat_512": Case(
-        _matmul(1, 512, 512),
-        "contraction.cache",
-        {"workgroup_1": (512,), "cache_order": ("reduction", "columns")},
+        _matmul(1, 512, 512), "contraction.cache", {"workgroup_1": (512,), "cache_order": ("reduction", "columns")}
     ),
     "softmax_64x128": Case(_softmax(64, 128), "reduction", {}),
     "conv1d": Case((MODELS / "conv1d.mlir").read_text(), "convolution", {"workgroup_1": (128,)}),
@@ -103,6 +101,37 @@ CASES = {
         },
     ),
 }
+
+
+class GivenTraces(SearchStrategy):
+    """A strategy that suggests given traces in order, repaired for the space; traces beyond repair are dropped.
+
+    Args:
+        space: What the traces are repaired for; it may be of another shape or target than the traces came from.
+        rng: Not used; every strategy takes a generator.
+        traces: The candidates.
+
+    Source: MetaSchedule's ReplayTrace (TVM ``replay_trace.cc``), which redraws the decisions instead.
+    """
+
+    def __init__(self, space: SearchSpace, rng: np.random.Generator, traces: Sequence[Trace]) -> None:
+        super().__init__(space, rng)
+        self._waiting = list(reversed(traces))
+
+    def propose(self, count: int) -> list[Trace]:
+        """See :meth:`SearchStrategy.propose`."""
+        proposed: dict[str, Trace] = {}
+        while self._waiting and len(proposed) < count:
+            trace = self._repaired(self._waiting.pop())
+            if trace is not None and trace.key not in self._seen:
+                proposed.setdefault(trace.key, trace)
+        return list(proposed.values())
+
+    def _repaired(self, trace: Trace) -> Trace | None:
+        try:
+            return self.space.repaired(trace)
+        except IllegalTraceError:
+            return None
 
 
 def record(name: str, case: Case, store: RecordStore) -> None:
@@ -142,14 +171,10 @@ def record(name: str, case: Case, store: RecordStore) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks record_space", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*CASES, []], default=[])
     parser.add_argument("--store", type=Path, help="keep the measurements there, for a run that goes on")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, RecordStore.open(arguments.store or Path(folder) / "store") as store:
         for name in arguments.names or CASES:
             record(name, CASES[name], store)
-
-
-if __name__ == "__main__":
-    main()

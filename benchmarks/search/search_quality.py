@@ -6,22 +6,21 @@ needed and repeated runs print the same results. Without a file, small synthetic
     python -m benchmarks search_quality benchmarks/data/*.jsonl.gz --seeds 10 --json out.json
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.search.enumeration import enumerate_traces
 from benchmarks.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched import TuneOptions
@@ -29,7 +28,6 @@ from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostMo
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
-from mlir_sched.targets import detect_target
 
 INTERLEAVING = "The strategies search in tables that were measured point by point"
 COURSE = (8, 16, 24, 32, 48, 64, 96, 128, 192)
@@ -138,6 +136,10 @@ def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publish
     seeds = tuple(sorted({run.seed for run in runs}))
     trials = max(len(run.best_s) for run in runs)
     marks = [mark for mark in COURSE if mark <= trials]
+    columns: Columns[Sequence[SearchRun]] = {
+        ResultColumn("candidates", Unit.COUNT): lambda of_task: of_task[0].candidates,
+        **{ResultColumn(name): partial(_hits, name, within) for name in STRATEGIES},
+    }
     yield publishing.table(
         name="search-quality",
         question="search",
@@ -147,10 +149,8 @@ def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publish
         interleaving=INTERLEAVING,
         spread=f"least and most of {len(seeds)} seeds; `inf` is more than {trials}",
         rows_are="space",
-        columns=[ResultColumn("candidates", Unit.COUNT), *map(ResultColumn, STRATEGIES)],
-        rows=[
-            (task, [Figure(of_task[0].candidates), *_hits(of_task, within)]) for task, of_task in _by_task(runs).items()
-        ],
+        columns=columns,
+        rows=_by_task(runs).items(),
     )
     yield publishing.table(
         name="search-courses",
@@ -161,7 +161,7 @@ def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publish
         interleaving=INTERLEAVING,
         spread=f"least and most of {len(seeds)} seeds",
         rows_are="strategy",
-        columns=[ResultColumn(f"{mark} trials", Unit.SHARE) for mark in marks],
+        columns={ResultColumn(f"{mark} trials", Unit.SHARE): itemgetter(at) for at, mark in enumerate(marks)},
         rows=[(name, [_course(runs, name, mark, seeds) for mark in marks]) for name in STRATEGIES],
         notes=("Best time so far over the best of the space, less 1: geometric means over the spaces.",),
     )
@@ -171,10 +171,9 @@ def _by_task(runs: Sequence[SearchRun]) -> dict[str, list[SearchRun]]:
     return {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
 
 
-def _hits(runs: Sequence[SearchRun], within: float) -> Iterator[str]:
-    for name in STRATEGIES:
-        low, *_, high = hits = sorted(run.trials_to_reach(within) for run in runs if run.strategy == name)
-        yield f"{hits[len(hits) // 2]:.0f} ({low:.0f} to {high:.0f})"
+def _hits(strategy: str, within: float, runs: Sequence[SearchRun]) -> str:
+    low, *_, high = hits = sorted(run.trials_to_reach(within) for run in runs if run.strategy == strategy)
+    return f"{hits[len(hits) // 2]:.0f} ({low:.0f} to {high:.0f})"
 
 
 def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int]) -> Figure | None:
@@ -186,11 +185,7 @@ def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks search_quality",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = options_of(__doc__)
     parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
@@ -198,9 +193,7 @@ def main() -> None:
     parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)
-    add_arguments(parser)
-    args = parser.parse_args()
-    publishing = publishing_of(parser, args)
+    args, publishing = parsed(parser)
     sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
     with ProcessPoolExecutor(args.jobs) as pool:
         futures = [pool.submit(search_all, source, args.seeds, args.trials, args.round_size) for source in sources]
@@ -208,10 +201,5 @@ def main() -> None:
     print(table(runs, args.within))
     if args.json:
         args.json.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
-    if publishing:
-        for each in results_tables(runs, args.within, publishing):
-            publishing.add(each, detect_target("llvm-cpu", 1))
-
-
-if __name__ == "__main__":
-    main()
+    for each in results_tables(runs, args.within, publishing):
+        publishing.add(each)

@@ -6,23 +6,17 @@ their code. Nothing is timed. The legal draws are the candidates that a search w
 run ends with exit code 1 when 5 % or more of those of a dispatch fail.
 """
 
-from __future__ import annotations
-
 import argparse
-import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Cell, Figure, ResultColumn, ResultTable, Unit
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Columns, ResultColumn, ResultTable, Unit
+from benchmarks.kept import Kept
 from benchmarks.operators.table import OPERATORS, operator_named
 from benchmarks.search.enumeration import Size, size_of
 from mlir_sched.compiler import CompilerPool
@@ -37,9 +31,9 @@ from mlir_sched.targets import detect_target, target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.text import say
 from mlir_sched.trace import Trace
 
-VERSION = 1
 MOST_FAILING = 0.05
 """Share of failures among the candidates of a dispatch above which the audit fails."""
 
@@ -49,7 +43,6 @@ class SketchAudit:
     """The figures of one sketch of one dispatch.
 
     Attributes:
-        program: Name of the program.
         task: Name of the dispatch.
         sketch: Name of the sketch.
         size: Number of the sketch's legal traces.
@@ -76,8 +69,8 @@ class SketchAudit:
     def failed(self) -> int:
         return sum(self.failures.values())
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+
+KEPT = Kept("sketches", list[SketchAudit], 1)
 
 
 def audit_task(
@@ -86,13 +79,7 @@ def audit_task(
     """Return the figures of every sketch of a dispatch.
 
     Args:
-        program: Name of the program.
-        task: The dispatch, which can be tuned.
-        target: The target to compile for.
-        pool: The pool that compiles, with the task's flags.
-        runner: The runner that checks the results.
         counts: Draws per sketch for the share of legal draws, and legal traces per sketch to compile.
-        seed: Seed of the draws.
     """
     assert task.dispatch is not None
     space = DesignSpace(Space.default(target), task.dispatch, target)
@@ -160,24 +147,13 @@ def failing_share(audits: Iterable[SketchAudit]) -> dict[tuple[str, str], float]
     return {key: float(np.mean(found)) for key, found in shares.items()}
 
 
-def table_of(audits: Sequence[SketchAudit]) -> Table:
-    """Return a table with one line per sketch."""
-    table = Table("program", "dispatch", "sketch")
-    for title in ("traces", "legal draws", "compiled, right", "distinct code", "failures"):
-        table.add_column(title, justify="right")
-    for audit in audits:
-        compiled = audit.sampled - audit.failed
-        table.add_row(
-            audit.program,
-            audit.task,
-            audit.sketch,
-            str(audit.size),
-            f"{audit.legal / audit.attempts:.0%}",
-            f"{compiled} of {audit.sampled}",
-            f"{audit.binaries}",
-            ", ".join(f"{kind} {count}" for kind, count in audit.failures.items()),
-        )
-    return table
+COLUMNS: Columns[SketchAudit] = {
+    ResultColumn("legal traces"): lambda audit: str(audit.size),
+    ResultColumn("legal draws", Unit.SHARE): lambda audit: audit.legal / audit.attempts,
+    ResultColumn("compile and are right"): lambda audit: f"{audit.sampled - audit.failed} of {audit.sampled}",
+    ResultColumn("distinct code", Unit.COUNT): lambda audit: audit.binaries,
+    ResultColumn("failures"): lambda audit: ", ".join(f"{kind} {count}" for kind, count in audit.failures.items()),
+}
 
 
 def results_table(audits: Sequence[SketchAudit], arguments: argparse.Namespace, publishing: Publishing) -> ResultTable:
@@ -191,24 +167,8 @@ def results_table(audits: Sequence[SketchAudit], arguments: argparse.Namespace, 
         interleaving="Nothing is timed",
         spread="none; traces with the standard error of Knuth's estimate where they are too many to count",
         rows_are="dispatch and sketch",
-        columns=[
-            ResultColumn("legal traces"),
-            ResultColumn("legal draws", Unit.SHARE),
-            ResultColumn("compile and are right"),
-            ResultColumn("distinct code", Unit.COUNT),
-            ResultColumn("failures"),
-        ],
-        rows=[(f"{audit.program}: {audit.task}, {audit.sketch}", _cells(audit)) for audit in audits],
-    )
-
-
-def _cells(audit: SketchAudit) -> tuple[Cell, ...]:
-    return (
-        str(audit.size),
-        Figure(audit.legal / audit.attempts),
-        f"{audit.sampled - audit.failed} of {audit.sampled}",
-        Figure(audit.binaries),
-        ", ".join(f"{kind} {count}" for kind, count in audit.failures.items()),
+        columns=COLUMNS,
+        rows=[(f"{audit.program}: {audit.task}, {audit.sketch}", audit) for audit in audits],
     )
 
 
@@ -221,47 +181,32 @@ def notes_of(audits: Sequence[SketchAudit]) -> list[str]:
     return notes
 
 
-def write_json(path: Path, audits: Sequence[SketchAudit], setting: Mapping[str, Any]) -> None:
-    """Write all figures, with the setting of the run."""
-    data = {"version": VERSION, "setting": dict(setting), "sketches": [audit.to_json() for audit in audits]}
-    path.write_text(json.dumps(data, indent=1))
-
-
-def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
-    console = Console(width=None if sys.stdout.isatty() else 200)
+def main() -> int:
+    arguments, publishing = parsed(_parser())
     audits: list[SketchAudit] = []
     untunable: list[str] = []
-    try:
-        operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
-        target = detect_target("llvm-cpu", arguments.threads)
-        flags = target_kind(target.name).variants[arguments.variant]
-        with CompilerPool((*target.flags, *flags)) as pool, Runner(RunnerOptions(threads=arguments.threads)) as runner:
-            for path in dict.fromkeys(path for operator in operators for path in operator.files):
-                console.print(f"{path.stem} ...", highlight=False)
-                for task in extract(path, target, flags).tasks:
-                    if not can_tune(task, Space.default(target), target):
-                        reason = task.not_tunable or "no transform module schedules it"
-                        untunable.append(f"{task.name}: not in any space: {reason}")
-                        continue
-                    counts = (arguments.attempts, arguments.samples)
-                    audits += audit_task(path.stem, task, target, pool, runner, counts, arguments.seed)
-                if arguments.json:
-                    write_json(arguments.json, audits, {**vars(arguments), "json": None, "results": None})
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    console.print(table_of(audits))
-    for note in (*untunable, *notes_of(audits)):
-        console.print(note, highlight=False, markup=False, soft_wrap=True)
-    if publishing:
-        publishing.add(results_table(audits, arguments, publishing), target)
-    sys.exit(int(any(share > MOST_FAILING for share in failing_share(audits).values())))
+    operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
+    target = detect_target("llvm-cpu", arguments.threads)
+    flags = target_kind(target.name).variants[arguments.variant]
+    with CompilerPool((*target.flags, *flags)) as pool, Runner(RunnerOptions(threads=arguments.threads)) as runner:
+        for path in dict.fromkeys(path for operator in operators for path in operator.files):
+            say(f"{path.stem} ...")
+            for task in extract(path, target, flags).tasks:
+                if not can_tune(task, Space.default(target), target):
+                    reason = task.not_tunable or "no transform module schedules it"
+                    untunable.append(f"{task.name}: not in any space: {reason}")
+                    continue
+                counts = (arguments.attempts, arguments.samples)
+                audits += audit_task(path.stem, task, target, pool, runner, counts, arguments.seed)
+            KEPT.write(arguments.json, audits, {**vars(arguments), "json": None, "results": None})
+    if audits:
+        publishing.show(results_table(audits, arguments, publishing), target)
+    say(*untunable, *notes_of(audits))
+    return int(any(share > MOST_FAILING for share in failing_share(audits).values()))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks space_audit", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("operators", nargs="*", help="names of the operators, or .mlir files; by default all operators")
     parser.add_argument("--samples", type=int, default=32, help="legal traces per sketch that are compiled and checked")
     parser.add_argument("--attempts", type=int, default=1000, help="draws per sketch for the share of legal ones")
@@ -269,9 +214,4 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the results there")
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -8,27 +8,24 @@ efficiency, which a scenario draws per dispatch. No time is measured, and traces
     python -m benchmarks task_scheduling --seeds 40
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import ResultColumn, ResultTable, Unit
 from benchmarks.folders import DATA
 from benchmarks.search.measured_space import read_measured
 from benchmarks.search.network_tasks import NETWORKS, NetworkTask
 from mlir_sched import TuneOptions
 from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
-from mlir_sched.targets import detect_target
 from mlir_sched.tuning.budget import Allowance, SearchProgress
 
 TRIALS_PER_TASK = (1, 2, 3, 4, 6, 8, 16)
@@ -225,7 +222,7 @@ def results_table(cells: Sequence[Cell], seeds: int, publishing: Publishing) -> 
     for cell in cells:
         found.setdefault((cell.scenario, cell.trials), []).append(cell)
     rows = [
-        (f"{scenario}, {rule} similarity", [figure(_mean(found[scenario, per], rule)) for per in trials])
+        (f"{scenario}, {rule} similarity", [_mean(found[scenario, per], rule) for per in trials])
         for scenario in dict.fromkeys(cell.scenario for cell in cells)
         for rule in RULES
     ]
@@ -238,7 +235,7 @@ def results_table(cells: Sequence[Cell], seeds: int, publishing: Publishing) -> 
         interleaving="Nothing is timed: every dispatch has the candidates of a measured space in random order",
         spread=f"none; geometric means over {', '.join(dict.fromkeys(cell.network for cell in cells))}",
         rows_are="dispatches and rule \\ trials per dispatch",
-        columns=[ResultColumn(f"{per}", Unit.NUMBER) for per in trials],
+        columns={ResultColumn(f"{per}", Unit.NUMBER): itemgetter(at) for at, per in enumerate(trials)},
         rows=rows,
         notes=("The time of the network over the best that there is.",),
     )
@@ -249,18 +246,12 @@ def _mean(cells: Sequence[Cell], rule: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks task_scheduling",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--seeds", type=int, default=40, help="at least 2")
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--json", type=Path)
-    add_arguments(parser)
-    args = parser.parse_args()
-    publishing = publishing_of(parser, args)
+    args, publishing = parsed(parser)
     cells: list[Cell] = []
     for scenario in args.scenarios:
         for network in args.networks:
@@ -272,9 +263,4 @@ def main() -> None:
             cells += found
     if args.json:
         args.json.write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    if publishing:
-        publishing.add(results_table(cells, args.seeds, publishing), detect_target("llvm-cpu", 1))
-
-
-if __name__ == "__main__":
-    main()
+    publishing.add(results_table(cells, args.seeds, publishing))

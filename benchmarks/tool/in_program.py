@@ -7,18 +7,14 @@ no cache of the core holds when a run of the model comes to the dispatch. The pr
 dispatch's time alone is the median of three sessions, since on a shared machine all times change from minute to minute.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.networks.census.programs import tuned_program
+from benchmarks.figures.publishing import options_of
+from benchmarks.networks.census.network import tuned_program
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variants.programs import Source
@@ -31,6 +27,7 @@ from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import parameter_files
+from mlir_sched.text import console, table
 from mlir_sched.transform_scripts.script.reading import extract_sequence
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 
@@ -102,13 +99,14 @@ def _seconds(runner: Runner, task: Task, program: Program) -> float:
 
 
 def _print(rows: Sequence[Row]) -> None:
-    table = Table("dispatch", "constants (MB)", "warm (ms)", "cold (ms)", "inside (ms)", "cold/warm", "inside/cold")
+    numbers = ("constants (MB)", "warm (ms)", "cold (ms)", "inside (ms)", "cold/warm", "inside/cold")
+    shown = table("dispatch", *(f">{title}" for title in numbers))
     total = Row("all of these", *(sum(each) for each in zip(*map(_numbers, rows), strict=True)))
     for row in (*rows, total):
         times = (row.constant_bytes / 1e6, row.warm_s * 1e3, row.cold_s * 1e3, row.inside_s * 1e3)
         ratios = (row.cold_s / row.warm_s, row.inside_s / row.cold_s)
-        table.add_row(row.name.rpartition("dispatch_")[2], *(f"{number:.2f}" for number in (*times, *ratios)))
-    Console(width=160).print(table)
+        shown.add_row(row.name.rpartition("dispatch_")[2], *(f"{number:.2f}" for number in (*times, *ratios)))
+    console().print(shown)
 
 
 def _numbers(row: Row) -> tuple[int, float, float, float]:
@@ -116,13 +114,9 @@ def _numbers(row: Row) -> tuple[int, float, float, float]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("model", type=Path, help="the model")
     parser.add_argument("tuned", type=Path, help="a folder that tune wrote for it")
     parser.add_argument("--parameters", action="append", default=[], metavar="SCOPE=FILE", help="weights of the model")
     parser.add_argument("--least-ms", type=float, default=1.0, help="leave out dispatches that take less per run")
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -6,8 +6,6 @@ be lost or changed, and the folder may hold no result or a whole one. The last p
 to be checked, and no candidate may be stored twice. Ends with exit code 1 where one of this does not hold.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
@@ -22,20 +20,20 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Columns, ResultColumn, ResultTable, Unit, figure
 from mlir_sched.outcome import Verdict
 from mlir_sched.targets import detect_target
+from mlir_sched.text import console, table
 from mlir_sched.tuned_folder.folder import read_tuned_folder
+from mlir_sched.tuned_folder.names import FLAGS
 
 SHORTEST_S = 3.0
 """Least seconds that a process lives."""
 PATIENCE_S = 10.0
 """Seconds after a kill in which the processes of the run have to end."""
-FLAGS = "flags.txt"
 
 
 @dataclass(frozen=True)
@@ -57,20 +55,12 @@ class Kill:
 
 def begin(arguments: argparse.Namespace, log: Path) -> subprocess.Popen[bytes]:
     """Start the run, or go on with it."""
-    options = [
-        "--minutes",
-        str(arguments.minutes),
-        "--seed",
-        str(arguments.seed),
-        "-o",
-        str(arguments.folder),
-        "--json",
-    ]
+    options = ["--minutes", arguments.minutes, "--seed", arguments.seed, "-o", arguments.folder, "--json"]
     for file in arguments.parameters:
         options += ["--parameters", file]
     if arguments.threads:
-        options += ["--threads", str(arguments.threads)]
-    command = [sys.executable, "-m", "mlir_sched.cli", "tune", str(arguments.model), *options]
+        options += ["--threads", arguments.threads]
+    command = [sys.executable, "-m", "mlir_sched.cli", "tune", *map(str, [arguments.model, *options])]
     with log.open("wb") as errors:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
 
@@ -150,10 +140,8 @@ def stored_twice(folder: Path) -> list[str]:
     return [f"{len(twice)} candidates were stored twice"] if twice else []
 
 
-def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
+def main() -> int:
+    arguments, publishing = parsed(_parser())
     arguments.folder.mkdir(parents=True, exist_ok=True)
     log, rng, kills = arguments.folder.with_suffix(".log"), random.Random(arguments.seed), list[Kill]()
     start, process = time.monotonic(), begin(arguments, log)
@@ -167,27 +155,24 @@ def main() -> None:
         process = begin(arguments, log)
     output, _ = process.communicate()
     problems = problems_of_end(process.returncode, output, arguments.folder)
-    Console(width=None if sys.stdout.isatty() else 160).print(table_of(kills))
-    result = json.loads(output) if process.returncode == 0 else {}
-    if result:
-        ratio = result["program"]["tuned"]["ratio"]
-        print(f"ended after {(time.monotonic() - start) / 60:.1f} min and {len(kills)} kills: {ratio:.2f}x as fast")
-        if publishing:
-            table = results_table(kills, result, arguments, publishing)
-            publishing.add(table, detect_target("llvm-cpu", result["threads"]))
+    console().print(table_of(kills))
+    if process.returncode == 0:
+        result = json.loads(output)
+        print(f"ended after {(time.monotonic() - start) / 60:.1f} min and {len(kills)} kills")
+        target = detect_target("llvm-cpu", result["threads"])
+        publishing.show(results_table(kills, result, arguments, publishing), target)
     for problem in (*(text for each in kills for text in each.problems), *problems):
         print(f"problem: {problem}")
-    sys.exit(int(bool(problems) or any(each.problems for each in kills)))
+    return int(bool(problems) or any(each.problems for each in kills))
 
 
 def table_of(kills: list[Kill]) -> Table:
     """Return a table with a row per kill."""
-    table = Table("kill", "after", "records", "what it was doing", "problems")
+    shown = table("kill", "after", "records", "what it was doing", "problems")
     for number, each in enumerate(kills, 1):
-        table.add_row(
-            str(number), f"{each.after_s:.1f} s", str(each.records), each.said[:90], "; ".join(each.problems) or "none"
-        )
-    return table
+        problems = "; ".join(each.problems) or "none"
+        shown.add_row(str(number), f"{each.after_s:.1f} s", str(each.records), each.said[:90], problems)
+    return shown
 
 
 def results_table(
@@ -195,7 +180,13 @@ def results_table(
 ) -> ResultTable:
     """Return a table of results with a row for the run; ``result`` is what its last process printed."""
     tuned = result["program"]["tuned"]
-    problems = sum(len(each.problems) for each in kills)
+    columns: Columns[Sequence[Kill]] = {
+        ResultColumn("kills", Unit.COUNT): len,
+        ResultColumn("problems", Unit.COUNT): lambda row: sum(len(each.problems) for each in row),
+        ResultColumn("speed-up at the end", Unit.RATIO): lambda _: figure(
+            tuned["ratio"], tuned["ratio_low"], tuned["ratio_high"]
+        ),
+    }
     return publishing.table(
         name="kills",
         question="faults",
@@ -205,22 +196,13 @@ def results_table(
         interleaving="Tuned and untuned code in turns",
         spread="95 % interval of the median",
         rows_are="model",
-        columns=[
-            ResultColumn("kills", Unit.COUNT),
-            ResultColumn("problems", Unit.COUNT),
-            ResultColumn("speed-up at the end", Unit.RATIO),
-        ],
-        rows=[
-            (
-                arguments.model.stem,
-                [Figure(len(kills)), Figure(problems), figure(tuned["ratio"], tuned["ratio_low"], tuned["ratio_high"])],
-            )
-        ],
+        columns=columns,
+        rows=[(arguments.model.stem, kills)],
     )
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks kills", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--parameters", action="append", default=[], metavar="SCOPE=FILE")
     parser.add_argument("--folder", type=Path, default=Path("killed"), help="the output folder; should not exist yet")
@@ -234,9 +216,4 @@ def _parser() -> argparse.ArgumentParser:
         help="most seconds that a process lives; a resumed one compiles the variants anew",
     )
     parser.add_argument("--seed", type=int, default=0)
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -3,8 +3,6 @@
 ``python -m benchmarks loading MODEL --parameters model=weights.irpa``; every program has processes of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 from collections.abc import Iterator, Sequence
@@ -85,7 +83,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=3, help="loads of each program; medians are shown")
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -58,7 +58,3 @@ def main() -> None:
         with RecordStore.open(path, read_only=True) as store:
             print(f"read {RECORDS} records: {timed(lambda: store.records('task', 'threads=1')):.2f} s")
             print(f"best: {timed(lambda: store.best('task', 'threads=1')) * 1e3:.0f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,8 +5,6 @@ checked and timed in turns with plain ``iree-compile``, in one session. Ends wit
 where the gain of its program lies outside the interval that the folder's ``summary.json`` states and is not higher.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess
@@ -17,11 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.figures.publishing import Publishing, add_arguments, gain, publishing_of
-from benchmarks.figures.result_table import Cell, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.publishing import Publishing, gain, options_of, parsed
+from benchmarks.figures.result_table import Columns, ResultColumn, ResultTable, Unit
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.outcome import Timing
@@ -31,7 +26,6 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
 from mlir_sched.tensors.parameters import parameter_files
-from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 
 COMMAND = (sys.executable, "-m", "mlir_sched.cli")
@@ -124,10 +118,8 @@ def holds(timing: Timing | None, stated: Mapping[str, float]) -> bool:
     return timing is not None and timing.ratio_high >= stated["ratio_low"]
 
 
-def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
+def main() -> int:
+    arguments, publishing = parsed(_parser())
     tuned, model = read_tuned_folder(arguments.tuned), arguments.model.resolve()
     stated, weights = tuned.summary["program"]["tuned"], parameter_files(arguments.parameters)
     target = detect_target("llvm-cpu", arguments.threads)
@@ -140,16 +132,17 @@ def main() -> None:
     programs = [CompiledModel(route.program, local_sync) for route in routes.values()]
     with Runner(RunnerOptions.final(target.driver, threads=target.cores)) as runner:
         _, results = measure_programs(runner, extract(model, target, parameters=weights), plain, programs)
-    table = Table("route", "took", "speed-up", "numbers")
-    for (name, route), result in zip(routes.items(), results, strict=True):
-        numbers = result.why_not_valid or result.verdict.value
-        table.add_row(name, f"{route.seconds:.1f} s", speedup(result.timing), numbers)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    publishing.show(results_table(model.stem, routes, results, arguments.threads, publishing), target)
     low, median, high = (stated[name] for name in ("ratio_low", "ratio", "ratio_high"))
-    if publishing:
-        publishing.add(results_table(model.stem, routes, results, arguments.threads, publishing), target)
     print(f"stated by the folder: {median:.2f}x ({low:.2f} to {high:.2f})")
-    sys.exit(int(not all(result.valid and holds(result.valid, stated) for result in results)))
+    return int(not all(result.valid and holds(result.valid, stated) for result in results))
+
+
+COLUMNS: Columns[tuple[Route, RunResult]] = {
+    ResultColumn("took", Unit.SECONDS): lambda row: row[0].seconds,
+    ResultColumn("speed-up", Unit.RATIO): lambda row: None if row[1].timing is None else gain(row[1].timing),
+    ResultColumn("numbers"): lambda row: row[1].why_not_valid or row[1].verdict.value,
+}
 
 
 def results_table(
@@ -165,28 +158,15 @@ def results_table(
         interleaving="Programs from fresh processes in turns with plain `iree-compile`'s",
         spread="95 % interval of the median",
         rows_are="route",
-        columns=[ResultColumn("took", Unit.SECONDS), ResultColumn("speed-up", Unit.RATIO), ResultColumn("numbers")],
-        rows=[
-            (name, [figure(route.seconds), *_cells(result)])
-            for (name, route), result in zip(routes.items(), results, strict=True)
-        ],
+        columns=COLUMNS,
+        rows=zip(routes, zip(routes.values(), results, strict=True), strict=True),
     )
 
 
-def _cells(result: RunResult) -> tuple[Cell, ...]:
-    numbers = result.why_not_valid or result.verdict.value
-    return None if result.timing is None else gain(result.timing), numbers
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks routes", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("tuned", type=Path, help="what tune wrote")
     parser.add_argument("--parameters", action="append", default=[], metavar="SCOPE=FILE")
     parser.add_argument("--threads", type=int, default=1, help="as the folder was tuned for")
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()

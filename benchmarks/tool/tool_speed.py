@@ -6,12 +6,8 @@ Usage: ``python -m benchmarks tool_speed [--trials 64] [--records 1000 10000] [-
 what a long history may cost.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,10 +17,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
+from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import ResultColumn, ResultTable
 from benchmarks.folders import MODELS
 from benchmarks.tool.growth import long_search, start_with_records
+from benchmarks.tool.startup import seconds_of_command
 from mlir_sched.database import RecordStore
 from mlir_sched.pipeline import tune
 from mlir_sched.space.design_space import DesignSpace
@@ -53,11 +50,7 @@ def traces_per_second(model: Path, target: Target, count: int = 1000) -> Iterato
 
 def start_up(runs: int = 7) -> Iterator[Line]:
     """Yield the seconds of ``mlir-sched --help``, the median of some runs."""
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "mlir_sched.cli", "--help"], capture_output=True, check=True)
-        times.append(time.perf_counter() - start)
+    times = [seconds_of_command("--help") for _ in range(runs)]
     yield f"`mlir-sched --help`, median of {runs}", f"{statistics.median(times):.3f} s"
 
 
@@ -114,27 +107,20 @@ def results_table(found: Sequence[Line], publishing: Publishing) -> ResultTable:
         interleaving="Nothing is compared",
         spread="none, one run",
         rows_are="what",
-        columns=(ResultColumn("figure"),),
-        rows=tuple((what, (text,)) for what, text in found),
+        columns={ResultColumn("figure"): lambda text: text},
+        rows=found,
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks tool_speed", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--records", type=int, nargs="*", default=[1000, 10_000])
     parser.add_argument("--long", type=int, nargs="*", default=[1000, 10_000])
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
+    arguments, publishing = parsed(parser)
     target, found = detect_target("llvm-cpu", 1), list[Line]()
     with tempfile.TemporaryDirectory() as folder:
         for line in lines(target, Path(folder), arguments):
             print(f"{line[0]}: {line[1]}", flush=True)
             found.append(line)
-    if publishing:
-        publishing.add(results_table(found, publishing), target)
-
-
-if __name__ == "__main__":
-    main()
+    publishing.add(results_table(found, publishing), target)

@@ -15,17 +15,24 @@ from replayed_run import matmul_dispatch, task_of
 
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.sampling import Samples, TimedWay
+from benchmarks.figures.tables import cell_text
 from benchmarks.folders import MODELS
-from benchmarks.networks.census import __main__ as command
-from benchmarks.networks.census.counting import OtherDispatch, ProgramCensus, census_of
-from benchmarks.networks.census.kept import AS_IT_IS, REWRITTEN, NetworkCensus, keep_censuses, kept_censuses
-from benchmarks.networks.census.kept import TUNED as EMITTED
+from benchmarks.networks.census import command
+from benchmarks.networks.census.command import keep_censuses, kept_censuses
+from benchmarks.networks.census.counting import (
+    AS_IT_IS,
+    REWRITTEN,
+    NetworkCensus,
+    OtherDispatch,
+    ProgramCensus,
+    census_of,
+)
+from benchmarks.networks.census.counting import TUNED as EMITTED
 from benchmarks.networks.census.movement import Movement, movement_of, written_bytes
 from benchmarks.networks.census.network import take_census
 from benchmarks.networks.census.results import named, results_table, summary
 from benchmarks.networks.comparison import Setting, result_of
 from benchmarks.operators.programs import TUNED
-from benchmarks.pages.tables import cell_text
 from benchmarks.peers.make_engines import ENGINES
 from benchmarks.peers.tuning import Tuning
 from mlir_sched.errors import UserError

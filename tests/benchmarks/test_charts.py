@@ -19,7 +19,7 @@ from benchmarks.figures.result_table import (
     ResultTable,
     Unit,
 )
-from benchmarks.pages.__main__ import PICTURES, drawings, results_by_name
+from benchmarks.pages.command import PICTURES, drawings, results_by_name
 
 TABLE = ResultTable(
     name="speeds",

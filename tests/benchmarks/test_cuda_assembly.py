@@ -10,13 +10,13 @@ import pytest
 from contraction_payloads import matmul
 
 from benchmarks.devices.cuda_assembly.records import Entry, append_entries, read_entries
-from benchmarks.peers.client import ROOT
+from benchmarks.folders import ROOT
 from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.ptxas import Resources
 
 
 def run(folder: Path, traces: int) -> str:
-    command = [sys.executable, "-m", "benchmarks.devices.cuda_assembly", "tiny.mlir", "--records", "found.jsonl"]
+    command = [sys.executable, "-m", "benchmarks", "cuda_assembly", "tiny.mlir", "--records", "found.jsonl"]
     further = ["--traces", str(traces), "--target", "cuda:sm_80"]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin:/usr/local/bin"}
     done = subprocess.run(

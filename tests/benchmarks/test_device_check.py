@@ -18,7 +18,8 @@ from benchmarks.devices.device_check.candidates import Numbers
 from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
 from benchmarks.devices.device_check.report import Report
 from benchmarks.devices.device_check.speeds import Speed, Speeds, tune_programs
-from benchmarks.peers.client import ROOT
+from benchmarks.figures.publishing import Publishing
+from benchmarks.folders import ROOT
 from benchmarks.search.enumeration import Size
 from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.errors import UserError
@@ -53,7 +54,8 @@ def test_random_candidates_are_compared_on_the_device(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "benchmarks.devices.device_check",
+        "benchmarks",
+        "device_check",
         *options,
         "--json",
         "found.json",
@@ -121,13 +123,14 @@ def test_the_report_shows_failures_and_figures(tmp_path: Path) -> None:
     units = frozenset({MatrixUnit(16, 8, 16, "f16", "f32")})
     target = replace(target, gpu=replace(target.gpu, cooperative_matrices=units))
     numbers = Numbers((AUDIT,), ("norm: no module schedules it",), ("softmax",))
-    report = Report(target, numbers, Speeds((Speed("matmul", 10**10, RESULT, 2e-5),), ("PyTorch 2.11",)), 90.0)
+    speeds = Speeds((Speed("matmul", 10**10, RESULT, 2e-5),), ("PyTorch 2.11",))
+    report = Report(target, numbers, speeds, 90.0, 0, Publishing(None, (), "python -m benchmarks device_check"))
     text = report.text
     assert "3 of 4 random candidates compile, run and are right." in text
     assert "| shared | 1 | 3 of 4 | 3 | wrong_result 1 |" in text
     assert "- small shared: wrong_result: all zeros" in text
     assert "- no time was left for the candidates of softmax" in text
-    assert "| matmul | 1 ms | 1 ms | 1.50x (1.40 to 1.60) | 200 us | 81% | 20 us | - | 8 |" in text
+    assert "| matmul | 1.00 ms | 1.00 ms | 1.50 (1.40 to 1.60) | 200 us | 80.9 % | 20.0 us | - | 8 |" in text
     report.write(None, tmp_path / "found.json")
     found = json.loads((tmp_path / "found.json").read_text())["target"]["gpu"]["cooperative_matrices"]
     assert found == [asdict(unit) for unit in units]

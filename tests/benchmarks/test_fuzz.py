@@ -11,13 +11,12 @@ import pytest
 from fuzzed_programs import product_of, results_of
 from stored_records import TASK, draw_trace, make_record, timed
 
-from benchmarks.fuzz import __main__ as command
+from benchmarks.fuzz import command
 from benchmarks.fuzz import judge as judging
+from benchmarks.fuzz.command import lines
 from benchmarks.fuzz.draft import Array
-from benchmarks.fuzz.figures import lines
-from benchmarks.fuzz.judge import Fate, Judgement, judge
+from benchmarks.fuzz.judge import SURPRISE, Fate, Judgement, judge, unproven
 from benchmarks.fuzz.programs import random_program
-from benchmarks.fuzz.proven import SURPRISE, unproven
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.outcome import Timing, Verdict

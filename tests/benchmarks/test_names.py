@@ -47,6 +47,13 @@ def test_another_name_is_refused_in_one_line(
     assert capsys.readouterr().err.startswith("error: there is no benchmark 'nothing'; the names are operators, ")
 
 
+def test_a_users_mistake_ends_a_benchmark_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "time_model", "--target", "llvm-cpu"])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert str(ended.value.code).startswith("error: programs for the target llvm-cpu are always run")
+
+
 def test_without_a_name_all_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmarks"])
     command.main()

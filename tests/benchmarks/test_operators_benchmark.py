@@ -21,13 +21,13 @@ from benchmarks.figures import roofline
 from benchmarks.figures.roofline import Level, Roofline
 from benchmarks.figures.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER, SYNC
 from benchmarks.figures.sampling import TimedWay, interleave
-from benchmarks.folders import MODELS
-from benchmarks.operators import __main__ as operators_main
+from benchmarks.folders import MODELS, ROOT
+from benchmarks.operators import command as operators_command
 from benchmarks.operators import comparison, programs
 from benchmarks.operators.programs import TUNED, Built, Compiled
 from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
 from benchmarks.peers import make_peer
-from benchmarks.peers.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
+from benchmarks.peers.client import PeerError, PeerProcess, PeerSpec, environment_of
 from benchmarks.peers.make_peer import REQUIREMENTS, missing, peer_spec
 from benchmarks.peers.peer import LONG_S, CannotRun, Peer, Prepared, Server, Way, timed
 from benchmarks.peers.tuning import Clock, Tuning, kept_tuning
@@ -159,9 +159,10 @@ class FakeProcess:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def sample(self, way: int, seconds: float) -> tuple[float, bool]:
+        return {"iree": 1e-3, "torch": 2e-3, PLAIN: 3e-3, SYNC: 5e-4}[self.name], True
+
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        if request["ask"] == "sample":
-            return {"call_s": {"iree": 1e-3, "torch": 2e-3, PLAIN: 3e-3, SYNC: 5e-4}[self.name], "alone": True}
         if self.name == "tvm":
             raise PeerError("crashed")
         results = [1.0, 1.5] if self.name == "torch" else [1.0] * len(request["programs"])
@@ -367,7 +368,7 @@ def test_a_run_without_other_frameworks(
     options = ["--trials", "2", "--seeds", "1", "--rounds", "3", "--sample-s", "0.001", "--peers-folder", str(tmp_path)]
     files = ["--json", str(tmp_path / "all.json")]
     monkeypatch.setattr(sys, "argv", ["operators", str(tmp_path / "tiny.mlir"), *options, *files])
-    operators_main.main()
+    operators_command.main()
     (found,) = json.loads((tmp_path / "all.json").read_text())["rows"]
     columns = {"IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", TUNED}
     assert columns == set(found["views"][CALLS]["columns"])
@@ -407,7 +408,7 @@ def test_what_is_kept_is_not_tuned_again_and_a_resumed_tuning_counts_all_its_sec
 
 @pytest.mark.landing
 def test_what_is_no_operator_is_refused() -> None:
-    command = [sys.executable, "-m", "benchmarks.operators", "XYZ"]
+    command = [sys.executable, "-m", "benchmarks", "operators", "XYZ"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "operators are C1D, C2D" in done.stderr

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from fixed_targets import FIXED
-from rich.console import Console
 
 from benchmarks.figures.publishing import Publishing
-from benchmarks.figures.report import grids_of, means_of, notes_of, tuning_means_of, views_of
+from benchmarks.figures.report import means_of, notes_of, tuning_means_of, views_of
 from benchmarks.figures.result_table import Unit
-from benchmarks.figures.results import print_results, write_json, write_markdown
 from benchmarks.figures.roofline import Level, Roofline, highest, levels_of
-from benchmarks.figures.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
+from benchmarks.figures.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, Session, row_of
 from benchmarks.figures.sampling import Samples, TimedWay, Unresolved, kernel_time, ratio
-from benchmarks.figures.session import Session, keep_session, kept_session
-from benchmarks.operators.comparison import Setting
+from benchmarks.figures.tables import cell_text, conclusions
+from benchmarks.kept import converter
+from benchmarks.operators.comparison import SESSION, Setting
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.results import results_table
-from benchmarks.pages.tables import cell_text, conclusions
+from benchmarks.operators.results import print_results, results_table, view_tables, write_markdown
 from benchmarks.peers.make_peer import peer_spec
 from benchmarks.peers.tuning import Tuning
 
@@ -30,6 +28,10 @@ ROOFLINE = Roofline((0,), 100e9, (Level("L1", 1 << 15, 200e9), Level("L2", 1 << 
 
 
 IREE_CALL_S = 2e-6
+SETTING = Setting(
+    FIXED, (0,), (peer_spec("tvm"),), 64, (0, 1), rounds=20, sample_s=0.02, patience_s=120.0, prepare_timeout_s=10.0
+)
+PUBLISHING = Publishing(Path("machine.json"), ("Two seeds.",), "python -m benchmarks")
 
 
 def samples(
@@ -58,13 +60,6 @@ def row(
     name: str, times: dict[str, float], notes: tuple[str, ...] = (), tuning: Mapping[str, Tuning] | None = None
 ) -> Row:
     return row_of(name, [session(*constant(times), notes=notes, tuning=tuning)])
-
-
-def printed(rows: Sequence[Row]) -> str:
-    console = Console(width=200)
-    with console.capture() as captured:
-        print_results(console, rows)
-    return captured.get()
 
 
 def test_ratio_pairs_the_samples_of_a_round_and_drops_disturbed_ones() -> None:
@@ -126,7 +121,7 @@ def test_noise_of_a_long_call_is_no_reason_to_miss_its_kernel_time() -> None:
 SEEDS = [{TUNED: 2e-4, "TVM": 6e-4}, {TUNED: 3e-4, "TVM": 3.5e-4}, {TUNED: 2.5e-4, "TVM": 4e-4}]
 
 
-def test_of_three_seeds_the_medians_are_shown_with_least_and_most() -> None:
+def test_of_three_seeds_the_medians_are_shown_with_least_and_most(capsys: pytest.CaptureFixture[str]) -> None:
     found = row_of("A", [session(*constant(times), seed=seed) for seed, times in enumerate(SEEDS)])
     own, other = found.calls.columns[TUNED], found.calls.columns["TVM"]
     assert (own.time_s, own.range_s) == (2.5e-4, (2e-4, 3e-4))
@@ -134,8 +129,10 @@ def test_of_three_seeds_the_medians_are_shown_with_least_and_most() -> None:
     against = found.calls.against(["TVM"])
     assert str(against) == "1.60 (1.17 to 3.00)"
     assert found.tuning == {TUNED: (Tuning(8, 3.0),) * 3}
-    assert "8 in 3 s, 8 in 3 s, 8 in 3 s" in printed([found])
-    assert "200 to 300 us" in printed([found])
+    print_results([found], SETTING, PUBLISHING)
+    printed = capsys.readouterr().out
+    assert "8 in 3 s, 8 in 3 s, 8 in 3 s" in printed
+    assert "200 to 300" in printed
     assert "3 seeds, each in a session of its own" in " ".join(notes_of([found]))
 
 
@@ -164,15 +161,15 @@ def test_the_plain_caller_of_iree_is_a_table_of_its_own() -> None:
         KERNELS: "1.51 (1.51 to 1.51)",  # both 2 us less
         PLAIN_CALLER: "0.75 (0.75 to 0.75)",
     }
-    assert [grid.title for grid in grids_of(rows)] == [CALLS, KERNELS, PLAIN_CALLER, "tuning"]
+    assert [table.name for table in view_tables(rows, SETTING, PUBLISHING)] == [CALLS, KERNELS, PLAIN_CALLER, "tuning"]
 
 
 def test_a_session_is_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
-    made = session(*constant(SEEDS[0]), seed=3, notes=("a note",))
-    assert kept_session(tmp_path, {"rounds": 8}) is None
-    keep_session(made, tmp_path, {"rounds": 8})
-    assert kept_session(tmp_path, {"rounds": 8}) == made
-    assert kept_session(tmp_path, {"rounds": 9}) is None
+    made, file = session(*constant(SEEDS[0]), seed=3, notes=("a note",)), tmp_path / "session.json"
+    assert SESSION.read(file, {"rounds": 8}) is None
+    SESSION.write(file, made, {"rounds": 8})
+    assert SESSION.read(file, {"rounds": 8}) == made
+    assert SESSION.read(file, {"rounds": 9}) is None
 
 
 def test_roofline_takes_the_level_that_holds_the_data() -> None:
@@ -180,7 +177,7 @@ def test_roofline_takes_the_level_that_holds_the_data() -> None:
     assert ROOFLINE.seconds(1000, 1 << 16) == ((1 << 16) / 100e9, "L2")
     assert ROOFLINE.seconds(10**9, 1 << 30) == ((1 << 30) / 20e9, "DRAM")
     assert ROOFLINE.seconds(10**9, 64) == (0.01, "FMA")
-    assert Roofline.from_json(json.loads(json.dumps(ROOFLINE.to_json()))) == ROOFLINE
+    assert converter().structure(json.loads(json.dumps(asdict(ROOFLINE))), Roofline) == ROOFLINE
 
 
 def test_ceilings_fall_with_size_and_hold_for_what_is_a_little_larger() -> None:
@@ -220,19 +217,18 @@ def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
     ]
     assert rows[0].calls.best_peer == "torch eager"
     assert rows[0].of_roofline(CALLS) == pytest.approx(0.5)
-    assert [len(grid.cells) for grid in grids_of(rows)] == [2, 2, 2]
+    assert [len(table.rows) for table in view_tables(rows, SETTING, PUBLISHING)] == [2, 2, 2]
     notes = notes_of(rows)
     assert "tvm: not installed" in notes
     assert "torch: no equivalent is known (B)" in notes
-    write_markdown(tmp_path / "all.md", rows)
+    write_markdown(tmp_path / "all.md", rows, SETTING, PUBLISHING)
     lines = (tmp_path / "all.md").read_text().splitlines()
     assert lines[0] == "### Whole calls"
-    assert lines[4].startswith("| A | 100 us FMA | 400 us, 400 to 400 us | 300 us, 300 to 300 us | 200 us,")
+    assert lines[4].startswith("| A | 100 us, FMA | 400 us (400 to 400) | 300 us (300 to 300) | 200 us (200 to 200) |")
     assert "- tvm: not installed" in lines
-    write_json(tmp_path / "all.json", rows, {"trials": 8})
-    data = json.loads((tmp_path / "all.json").read_text())
-    assert data["rows"][0]["views"][CALLS]["columns"]["torch eager"]["time_s"] == pytest.approx(3e-4)
-    assert data["rows"][0]["sessions"][0]["tuning"][TUNED] == {"trials": 8, "seconds": 3.0}
+    data = json.loads(json.dumps(rows[0].to_json()))
+    assert data["views"][CALLS]["columns"]["torch eager"]["time_s"] == pytest.approx(3e-4)
+    assert data["sessions"][0]["tuning"][TUNED] == {"trials": 8, "seconds": 3.0}
 
 
 def test_means_are_over_the_rows_that_have_both() -> None:
@@ -270,10 +266,7 @@ def test_rows_are_a_table_of_a_file() -> None:
     first = session(*constant({"IREE default": 3e-3, "TVM MetaSchedule": 2e-3, TUNED: 1e-3}), notes=("slow",))
     second = session(*constant({"IREE default": 3e-3, "TVM MetaSchedule": 4e-3, TUNED: 1.5e-3}), seed=1)
     rows = [row_of("A", [first, second]), row("B", {"IREE default": 1e-3, TUNED: 2e-3})]
-    setting = Setting(
-        FIXED, (0,), (peer_spec("tvm"),), 64, (0, 1), rounds=20, sample_s=0.02, patience_s=120.0, prepare_timeout_s=10.0
-    )
-    table = results_table(rows, setting, Publishing(Path("machine.json"), ("Two seeds.",), "python -m benchmarks"))
+    table = results_table(rows, SETTING, PUBLISHING)
     assert (table.threads, table.seeds, table.notes) == (1, (0, 1), ("A: slow",))
     assert table.name == "operators-1-threads-64-trials"
     assert table.versions["apache-tvm"] == "0.27.0.post1"

@@ -9,23 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, this_machine, versions
+from benchmarks.figures.publishing import Publishing, options_of, parsed, this_machine, versions
 from benchmarks.figures.result_file import load_results
 from benchmarks.figures.result_table import Unit
+from benchmarks.figures.tables import cell_text, conclusions
 from benchmarks.operators import gains
-from benchmarks.pages.tables import cell_text, conclusions
 from benchmarks.tool.tool_speed import results_table
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tuned_folder.result import ProgramResult, TuneResult
 
 
-def publishing(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Publishing | None:
-    monkeypatch.setattr(sys, "argv", ["benchmark", *arguments])
-    parser = argparse.ArgumentParser(prog="python -m benchmarks speed")
+def publishing(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Publishing:
+    monkeypatch.setattr(sys, "argv", ["python -m benchmarks speed", *arguments])
+    parser = options_of("Measures the speed.")
     parser.add_argument("--trials")
-    add_arguments(parser)
-    return publishing_of(parser, parser.parse_args())
+    return parsed(parser)[1]
 
 
 def test_the_command_is_what_repeats_the_measurement(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -36,7 +35,7 @@ def test_the_command_is_what_repeats_the_measurement(monkeypatch: pytest.MonkeyP
     assert found == Publishing(path, ("One run.", "Busy."), "python -m benchmarks speed --trials 8")
     found = publishing(monkeypatch, "--against=One run.", f"--results={path}", "--trials=8")
     assert found == Publishing(path, ("One run.",), "python -m benchmarks speed --trials=8")
-    assert publishing(monkeypatch, "--trials", "8") is None
+    assert publishing(monkeypatch, "--trials", "8").path is None
 
 
 def test_a_table_without_what_speaks_against_us_is_refused_before_anything_is_measured(
@@ -61,9 +60,13 @@ def test_a_file_that_cannot_take_a_table_is_refused_before_anything_is_measured(
 
 
 @pytest.mark.promise
-def test_a_table_is_added_with_the_machine_that_it_was_measured_on(here: Target, tmp_path: Path) -> None:
+def test_a_table_is_printed_and_added_with_the_machine_that_it_was_measured_on(
+    here: Target, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = Publishing(tmp_path / "machine.json", ("One run.",), "python -m benchmarks tool_speed")
-    place.add(results_table([("traces", "3,000 per second")], place), here)
+    assert place.path is not None
+    place.show(results_table([("traces", "3,000 per second")], place), here)
+    assert "3,000 per second" in capsys.readouterr().out
     found = load_results(place.path)
     assert found.machine == this_machine(here)
     assert here.processor in found.machine.processor

@@ -20,11 +20,10 @@ from benchmarks.figures.result_table import (
     ResultTable,
     Unit,
 )
-from benchmarks.pages.__main__ import RESULTS, made_pages, results_by_name
+from benchmarks.figures.tables import cell_text, conclusions
+from benchmarks.pages.command import RESULTS, made_pages, results_by_name
 from benchmarks.pages.machine_page import machine_page
-from benchmarks.pages.made import with_made_parts
-from benchmarks.pages.makers import excerpt
-from benchmarks.pages.tables import cell_text, conclusions
+from benchmarks.pages.makers import excerpt, with_made_parts
 
 FILES = sorted(RESULTS.glob("*.json"))
 MACHINE = Machine("a machine", "a processor", ("AVX2",), 2)
@@ -94,6 +93,7 @@ def test_a_table_that_is_measured_anew_takes_the_place_of_the_one_with_its_name(
     ("change", "said"),
     [
         ({"against": []}, "what speaks against us"),
+        ({"rows": []}, "rows and what speaks against us are needed"),
         ({"question": "weather"}, "'weather' is not one of"),
         ({"date": "yesterday"}, "yesterday"),
         ({"rows": [["fast", 1.0]]}, "fast: 1 cells for 3 columns"),

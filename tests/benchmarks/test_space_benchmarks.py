@@ -20,11 +20,11 @@ from fixed_targets import FIXED
 from replayed_run import TARGET, matmul_dispatch, task_of
 
 from benchmarks.figures.rows import Against
+from benchmarks.folders import ROOT
 from benchmarks.operators import further_shapes
 from benchmarks.operators.further_shapes import Found, candidates_of
-from benchmarks.peers.client import ROOT
 from benchmarks.search import enumeration, record_space, space_audit
-from benchmarks.search.composition import report
+from benchmarks.search.composition import rows as composition
 from benchmarks.search.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.search.composition.spaces import PARTS, growing_spaces
 from benchmarks.search.enumeration import Size, enumerate_traces, size_of
@@ -71,10 +71,10 @@ def run_here(
     def run_main(module: str, *arguments: object) -> tuple[str, int]:
         monkeypatch.setattr(sys, "argv", [module, *map(str, arguments)])
         try:
-            importlib.import_module(f"benchmarks.{module}").main()
+            code = importlib.import_module(f"benchmarks.{module}").main()
         except SystemExit as ended:
-            return capsys.readouterr().out, int(ended.code or 0)
-        return capsys.readouterr().out, 0
+            code = ended.code
+        return capsys.readouterr().out, int(code or 0)
 
     return run_main
 
@@ -158,18 +158,20 @@ def test_composition_reports_medians_gains_and_modules_without_a_win() -> None:
     assert [gain_of(row, "two") for row in ROWS] == [3.0, 1.0]
     assert gain_of(ROWS[0], "one") == 1.0
     assert winning_modules(ROWS) == {"x": ["a"]}
-    assert report.table_of(ROWS).row_count == 3
-    notes = report.notes_of(ROWS, ["x", "y"])
+    notes = composition.notes_of(ROWS, ["x", "y"])
+    assert notes[0] == "gain of two: 1.73, 1 of 2 faster"
     assert "x has a part in what gains on a" in notes
     assert "in no best script that gains: y" in notes
     assert notes[-1] == "96 candidates tried, 6 failed"
 
 
 def test_composition_rows_are_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
-    report.write_json(tmp_path / "all.json", ROWS, {"trials": 8})
-    assert report.read_json(tmp_path / "all.json", {"trials": 8}) == ROWS
-    assert report.read_json(tmp_path / "all.json", {"trials": 9}) == []
-    assert report.read_json(tmp_path / "none.json", {"trials": 8}) == []
+    kept = composition.KEPT
+    kept.write(tmp_path / "all.json", ROWS, {"trials": 8})
+    assert kept.read(tmp_path / "all.json", {"trials": 8}) == ROWS
+    assert kept.read(tmp_path / "all.json", {"trials": 9}) is None
+    assert kept.read(tmp_path / "none.json", {"trials": 8}) is None
+    assert kept.read(None, {"trials": 8}) is None
 
 
 def audit(sketch: str, sampled: int, failed: int) -> SketchAudit:
@@ -183,7 +185,6 @@ def test_audit_names_dispatches_with_too_many_failures() -> None:
     assert failing_share(audits) == {("p", "t"): 0.25}
     notes = space_audit.notes_of(audits)
     assert notes == ["t few: compile_error: too large", "p t: 25.0% of the candidates fail"]
-    assert space_audit.table_of(audits).row_count == 3
 
 
 @pytest.mark.landing
@@ -206,7 +207,7 @@ def test_audit_counts_failures_of_compiler_and_check_and_equal_programs(
     assert (found.sampled, found.binaries) == (5, 2)
     assert found.failures == {"compile_error": 1, "wrong_result": 3}
     assert found.messages == {"compile_error": "too large", "wrong_result": "differs"}
-    space_audit.write_json(tmp_path / "audit.json", [found], {})
+    space_audit.KEPT.write(tmp_path / "audit.json", [found], {})
     assert json.loads((tmp_path / "audit.json").read_text())["sketches"][0]["failures"] == found.failures
 
 
@@ -225,16 +226,16 @@ def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
 def test_a_composition_run_goes_on_where_it_was(
     tiny: Path, tmp_path: Path, run_here: Callable[..., tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorter = "benchmarks.search.composition.__main__.growing_spaces"
+    shorter = "benchmarks.search.composition.command.growing_spaces"
     monkeypatch.setattr(shorter, lambda whole: growing_spaces(whole)[-2:])
     files = ("--json", tmp_path / "all.json", "--store", tmp_path / "store.sqlite")
     options = ("--trials", 2, "--round-size", 2, "--seeds", 1)
-    printed, code = run_here("search.composition.__main__", tiny, *options, *files)
+    printed, code = run_here("search.composition.command", tiny, *options, *files)
     assert code == 0
     (row,) = json.loads((tmp_path / "all.json").read_text())["rows"]
     assert row["name"] == "tiny"
     assert all(cell["trials"] == 2 for cells in row["best"].values() for cell in cells)
-    again, _ = run_here("search.composition.__main__", tiny, *options, *files)
+    again, _ = run_here("search.composition.command", tiny, *options, *files)
     assert "seed 0" in printed
     assert "seed 0" not in again  # the row is there already
 
@@ -270,7 +271,7 @@ def test_what_is_no_operator_is_refused() -> None:
 
 def found(name: str, ratio: tuple[float, float, float] | None, problem: str = "", failed: int = 0) -> Found:
     best = None if ratio is None else Against("IREE O3", *ratio, one_day=False)
-    failures = {"wrong_result": [failed, "differs"]} if failed else {}
+    failures = {"wrong_result": (failed, "differs")} if failed else {}
     return Found(name, problem, 1e-3, 0.5, "FMA", best, best, "O3", 32, failures, 9.0, "O3, reduction")
 
 
@@ -288,11 +289,9 @@ def test_further_shapes_are_judged_by_failures_and_losses() -> None:
 
 def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
     rows = [found("a", (1.2, 1.1, 1.3), failed=1), found("b", None, "no")]
-    further_shapes.write_json(tmp_path / "all.json", rows, {"trials": 8})
-    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 8}) == rows
-    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 9}) == []
-    assert further_shapes.read_json(tmp_path / "none.json", {}) == []
-    assert further_shapes.table_of(rows).row_count == 2
+    further_shapes.KEPT.write(tmp_path / "all.json", rows, {"trials": 8})
+    assert further_shapes.KEPT.read(tmp_path / "all.json", {"trials": 8}) == rows
+    assert further_shapes.KEPT.read(tmp_path / "all.json", {"trials": 9}) is None
     notes = further_shapes.notes_of(rows)
     assert notes[:2] == ["b: no", "a: 1 times wrong_result: differs"]
     assert notes[-1] == "2 shapes, 64 candidates, 1 failed; 1 shapes are not well"
@@ -304,10 +303,10 @@ def test_a_run_of_one_further_shape_goes_on_where_it_was(
 ) -> None:
     asked = {"trials": 2, "threads": 1, "seed": 0, "rounds": 6}
     path = tmp_path / "all.json"
-    further_shapes.write_json(path, [], asked)
+    further_shapes.KEPT.write(path, [], asked)
     options = ("--only", "matmul_tiny", "--trials", 2, "--rounds", 6, "--json", path, "--store", tmp_path / "store")
     printed, code = run_here("operators.further_shapes", *options)
-    (row,) = further_shapes.read_json(path, asked)
+    (row,) = further_shapes.KEPT.read(path, asked) or []
     assert code == int(bool(row.verdict)), printed  # the shape may lose where other work disturbs the machine
     assert (row.name, row.tried, row.failed, row.problem) == ("matmul_tiny", 2, 0, "")
     assert row.best is not None
@@ -330,4 +329,4 @@ def test_failing_candidates_of_a_shape_are_counted(tmp_path: Path) -> None:
         for number, outcome in enumerate(outcomes):
             trace = Trace(f"sketch_{number}", ())
             store.add([Record(task.key, "here", trace.key, Origin.SCRIPT, trace, "", outcome, 0, 0)])
-    assert candidates_of(tmp_path) == (3, {"wrong_result": [2, "off by one"]})
+    assert candidates_of(tmp_path) == (3, {"wrong_result": (2, "off by one")})

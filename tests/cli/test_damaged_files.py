@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
 
+from benchmarks.fuzz.damage import damaged
 from benchmarks.fuzz.ending import complaint, contents, lost, message_of
-from benchmarks.fuzz.mutation import damaged
 
 READ = {"flags.txt": 40, "library.mlir": 40, "summary.json": 40, ".manifest.json": 40, "records.sqlite": 12}
 """The files of a tuned folder that commands read, and how often each is damaged; a store takes longest to be read."""

@@ -1,6 +1,6 @@
 import numpy as np
 
-from benchmarks.search.given_traces import GivenTraces
+from benchmarks.search.record_space import GivenTraces
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, RandomSearch, SearchStrategy
 from mlir_sched.search.strategy import SearchSpace

@@ -1,7 +1,5 @@
 """Random legal candidates of every sketch, over the programs that the sketch applies to; compiled, then assembled."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -44,7 +42,6 @@ class Draws:
     """Draws from one sketch of one program.
 
     Attributes:
-        program: The program.
         sketch: The sketch.
         attempts: Number of draws.
         legal: Those that broke no rule, in their order; a trace may be drawn again.
@@ -96,10 +93,7 @@ def compiled(
     """Compile traces, or the code without a script, and yield what becomes of each, in any order.
 
     Args:
-        program: The program.
-        sketch: The sketch of the traces.
         traces: The traces; None is the code without a script.
-        architectures: What to assemble for.
         timeout_s: Seconds that a compilation may take.
     """
     scripts = [None if trace is None else program.space.script(trace) for trace in traces]

@@ -1,7 +1,5 @@
 """What became of one candidate, as lines of JSON: a run that is cut off goes on where it ended."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -11,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kept import converter
 from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.estimate import Estimate, estimate
 from mlir_sched.gpu_model.ptx import Kernel, read_kernel
@@ -106,9 +105,5 @@ def append_entries(path: Path, entries: Iterable[Entry]) -> Iterable[Entry]:
 
 
 def _entry(data: dict[str, Any]) -> Entry:
-    launch = data["launch"]
-    if launch is not None:
-        launch = Launch(tuple(launch["grid"]), tuple(launch["workgroup_size"]), launch["shared_memory_bytes"])
     ptx = zlib.decompress(base64.b85decode(data["ptx"])).decode()
-    resources = {name: Resources(**taken) for name, taken in data["resources"].items()}
-    return Entry(**{**data, "launch": launch, "ptx": ptx, "resources": resources})
+    return converter().structure({**data, "ptx": ptx}, Entry)

@@ -1,10 +1,9 @@
 """The tables of the records: what becomes of every sketch's candidates, and the best of each model."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from benchmarks.devices.cuda_assembly.candidates import Draws, Program
 from benchmarks.devices.cuda_assembly.records import UNTUNED, Entry
@@ -87,7 +86,7 @@ def results_tables(
             interleaving="Nothing is timed",
             spread=spread,
             rows_are=rows_are,
-            columns=[*map(ResultColumn, titles)],
+            columns={ResultColumn(title): itemgetter(at) for at, title in enumerate(titles)},
             rows=rows,
         )
 

@@ -1,7 +1,5 @@
 """The first part of the check: random candidates of every sketch compute what IREE's own code computes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,10 +44,7 @@ def sample_spaces(paths: Sequence[Path], target: Target, *, samples: int, seed: 
     """Sample the spaces of programs.
 
     Args:
-        paths: The programs.
-        target: The device.
         samples: Distinct legal traces per dispatch and sketch.
-        seed: Seed of the draws.
         until_s: Time (``time.monotonic``) after which no further program is begun.
     """
     audits, problems, missing = list[SketchAudit](), list[str](), list[str]()

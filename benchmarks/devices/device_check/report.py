@@ -1,7 +1,5 @@
 """The report of the check, as Markdown and as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,11 +10,11 @@ from pathlib import Path
 from benchmarks.devices.device_check.candidates import Numbers
 from benchmarks.devices.device_check.speeds import Speed, Speeds
 from benchmarks.figures.publishing import Publishing, gain
-from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.figures.result_table import Better, Columns, ResultColumn, ResultTable, Unit
+from benchmarks.figures.tables import markdown_table, result_table
 from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
-from mlir_sched.text import seconds, speedup
 from mlir_sched.tuned_folder.result import failures_together
 
 VERSION = 1
@@ -31,12 +29,16 @@ class Report:
         numbers: What random candidates computed.
         speeds: The tuned programs.
         seconds: Seconds that the check took.
+        seed: Seed of the draws and the searches.
+        publishing: Where the table of the tuned programs goes.
     """
 
     target: Target
     numbers: Numbers
     speeds: Speeds
     seconds: float
+    seed: int
+    publishing: Publishing
 
     def write(self, markdown: Path | None, data: Path | None) -> None:
         """Write the report to the files that are named."""
@@ -60,14 +62,7 @@ class Report:
         found = self.numbers
         yield self._right()
         yield ""
-        yield "| sketch | programs | right | distinct code | failures |"
-        yield "|---|---|---|---|---|"
-        for sketch, audits in self._by_sketch().items():
-            kinds = failures_together(audit.failures for audit in audits)
-            sampled, failed = sum(a.sampled for a in audits), sum(a.failed for a in audits)
-            failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "-"
-            binaries, programs = sum(a.binaries for a in audits), len({a.program for a in audits})
-            yield f"| {sketch} | {programs} | {sampled - failed} of {sampled} | {binaries} | {failures} |"
+        yield markdown_table(["sketch", "programs", "right", "distinct code", "failures"], self._sketches())
         yield ""
         for audit in found.audits:
             for kind, message in audit.messages.items():
@@ -80,70 +75,49 @@ class Report:
         sampled = self.numbers.sampled
         return f"{sampled - self.numbers.failed} of {sampled} random candidates compile, run and are right."
 
+    def _sketches(self) -> Iterator[list[str]]:
+        by_sketch = defaultdict[str, list[SketchAudit]](list)
+        for audit in self.numbers.audits:
+            by_sketch[audit.sketch].append(audit)
+        for sketch, audits in by_sketch.items():
+            kinds = failures_together(audit.failures for audit in audits)
+            sampled, failed = sum(a.sampled for a in audits), sum(a.failed for a in audits)
+            failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "-"
+            binaries, programs = sum(a.binaries for a in audits), len({a.program for a in audits})
+            yield [sketch, str(programs), f"{sampled - failed} of {sampled}", str(binaries), failures]
+
     def _speeds(self) -> Iterator[str]:
-        yield "| program | IREE | tuned | speed-up | its dispatches | of peak | PyTorch, call | in a row | trials |"
-        yield "|---|---|---|---|---|---|---|---|---|"
-        yield from map(self._row, self.speeds.speeds)
+        yield result_table(self.results_table())
         yield ""
         yield from (f"- {problem}" for problem in self.speeds.problems)
 
-    def results_table(self, seed: int, publishing: Publishing) -> ResultTable:
+    def results_table(self) -> ResultTable:
         """Return the tuned programs as a table of results."""
-        return publishing.table(
+        return self.publishing.table(
             name=f"dispatches-{self.target.name}",
             question="devices",
             title=f"Programs on {self.target.name} beside PyTorch",
             threads=0,
-            seeds=[seed],
+            seeds=[self.seed],
             interleaving="Tuned and untuned code in turns, PyTorch before in a process of its own",
             spread="95 % interval of the median",
             rows_are="program",
-            columns=[
-                ResultColumn("IREE", Unit.SECONDS),
-                ResultColumn("tuned", Unit.SECONDS),
-                ResultColumn("speed-up", Unit.RATIO, Better.ABOVE),
-                ResultColumn("its dispatches", Unit.SECONDS),
-                ResultColumn("of peak", Unit.SHARE),
-                ResultColumn("PyTorch, call", Unit.SECONDS),
-                ResultColumn("PyTorch, in a row", Unit.SECONDS),
-                ResultColumn("trials", Unit.COUNT),
-            ],
-            rows=[(speed.name, self._figures(speed)) for speed in self.speeds.speeds],
+            columns=self._columns(),
+            rows=[(speed.name, speed) for speed in self.speeds.speeds],
             notes=[self._right()],
         )
 
-    def _figures(self, speed: Speed) -> tuple[Cell, ...]:
-        program, share = speed.result.program, speed.share_of_peak(self.target.gpu_resources)
-        known = (share, speed.torch_call_s, speed.torch_row_s)
-        return (
-            figure(program.untuned.median_s),
-            figure(program.tuned.median_s),
-            gain(program.tuned),
-            figure(speed.dispatches_s),
-            *(None if value is None else figure(value) for value in known),
-            Figure(speed.result.trials),
-        )
-
-    def _row(self, speed: Speed) -> str:
-        program, share = speed.result.program, speed.share_of_peak(self.target.gpu_resources)
-        cells = (
-            speed.name,
-            seconds(program.untuned.median_s),
-            seconds(program.tuned.median_s),
-            speedup(program.tuned),
-            seconds(speed.dispatches_s),
-            "-" if share is None else f"{share:.0%}",
-            "-" if speed.torch_call_s is None else seconds(speed.torch_call_s),
-            "-" if speed.torch_row_s is None else seconds(speed.torch_row_s),
-            str(speed.result.trials),
-        )
-        return f"| {' | '.join(cells)} |"
-
-    def _by_sketch(self) -> dict[str, list[SketchAudit]]:
-        found = defaultdict[str, list[SketchAudit]](list)
-        for audit in self.numbers.audits:
-            found[audit.sketch].append(audit)
-        return found
+    def _columns(self) -> Columns[Speed]:
+        return {
+            ResultColumn("IREE", Unit.SECONDS): lambda speed: speed.result.program.untuned.median_s,
+            ResultColumn("tuned", Unit.SECONDS): lambda speed: speed.result.program.tuned.median_s,
+            ResultColumn("speed-up", Unit.RATIO, Better.ABOVE): lambda speed: gain(speed.result.program.tuned),
+            ResultColumn("its dispatches", Unit.SECONDS): lambda speed: speed.dispatches_s,
+            ResultColumn("of peak", Unit.SHARE): lambda speed: speed.share_of_peak(self.target.gpu_resources),
+            ResultColumn("PyTorch, call", Unit.SECONDS): lambda speed: speed.torch_call_s,
+            ResultColumn("PyTorch, in a row", Unit.SECONDS): lambda speed: speed.torch_row_s,
+            ResultColumn("trials", Unit.COUNT): lambda speed: speed.result.trials,
+        }
 
     def _json(self) -> dict[str, object]:
         speeds = [asdict(speed) | {"result": speed.result.to_json()} for speed in self.speeds.speeds]

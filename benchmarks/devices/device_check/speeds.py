@@ -1,7 +1,5 @@
 """The second part of the check: programs are tuned, and their times compared with PyTorch's and the device's peak."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile
@@ -87,13 +85,10 @@ def tune_programs(
     """Tune programs in equal parts of the time that is left.
 
     Args:
-        names: The programs, in order.
-        target: The device.
         target_name: Its name for ``--target``.
         threads: Threads of a CPU; None for a device.
         python: A Python that has PyTorch; empty for no comparison.
         until_s: Time (``time.monotonic``) at the end.
-        seed: Seed of every search.
         keep: Folder in which the tuned folders are kept, by the names of the programs; None keeps none.
     """
     torch, problems = _torch_times(names, target, python)

@@ -1,13 +1,16 @@
-"""What becomes of a network under every plan, and how that is kept."""
+"""What becomes of a network under every plan, and what many such judgements have in common."""
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+
+from mlir_sched.compiler.reasons import reason
+
+_SHAPES = re.compile(r"\([^)]*\)")
+_PARTICULARS = re.compile(r"'?%\w+'?|<[^>]*>|\d[\dx]*")
+_RAISED = re.compile(r"^[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
+_PLACE = re.compile(r"^.*?:\d+:\d+: ", re.MULTILINE)
 
 
 class Fate(StrEnum):
@@ -53,10 +56,6 @@ class PlanJudgement:
         return self.fate.value, self.rewrite, cause
 
 
-_SHAPES = re.compile(r"\([^)]*\)")
-_PARTICULARS = re.compile(r"'?%\w+'?|<[^>]*>|\d[\dx]*")
-
-
 @dataclass(frozen=True)
 class NetworkJudgement:
     """What became of a network under every plan.
@@ -84,24 +83,11 @@ class NetworkJudgement:
         ]
 
 
-def read_judgements(path: Path) -> dict[int, NetworkJudgement]:
-    """Return the judgements in a file by their seeds; none where there is no file."""
-    text = path.read_text() if path.exists() else ""
-    return {judged.seed: judged for line in text.splitlines() if (judged := _read(line))}
-
-
-def written(judged: NetworkJudgement) -> str:
-    """Return a judgement as a line of a file."""
-    return json.dumps(asdict(judged)) + "\n"
-
-
-def _read(line: str) -> NetworkJudgement:
-    row = json.loads(line)
-    plans = (
-        PlanJudgement(each["plan"], tuple(each["rewrites"]), Fate(each["fate"]), each["detail"])
-        for each in row["plans"]
-    )
-    return NetworkJudgement(row["seed"], row["size"], tuple(plans))
+def cause(text: str) -> str:
+    """Return what diagnostics, or a traceback, name as the cause, without its place in the file."""
+    if errors := _RAISED.findall(text):
+        text = errors[-1]
+    return reason(_PLACE.sub("", text))
 
 
 def summary(found: Sequence[NetworkJudgement]) -> list[str]:

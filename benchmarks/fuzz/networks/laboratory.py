@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.folders import HERE
+from benchmarks.folders import ROOT
 from benchmarks.fuzz.comparison import Expected, expected
-from benchmarks.fuzz.networks.cause import cause
 from benchmarks.fuzz.networks.generator import RandomNetwork
-from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement
+from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement, cause
 from benchmarks.fuzz.networks.worker import Ran
 from benchmarks.fuzz.programs import RandomProgram
 from mlir_sched.compiler.worker_process import JobError, WorkerLimits
@@ -72,8 +71,6 @@ class Laboratory:
     """Judges networks; a context manager, which holds the worker processes.
 
     Args:
-        target: What is compiled for.
-        folder: A folder for the programs.
         flags: Whether programs are compiled with IREE's own flags, too, which compete in a run.
     """
 
@@ -86,7 +83,7 @@ class Laboratory:
     @contextmanager
     def open(target: Target, *, flags: bool = False) -> Iterator[Laboratory]:
         """Yield a laboratory with a temporary folder, whose workers find this package; arguments as of the class."""
-        paths = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
+        paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         with temporary_folder() as folder, patch.dict(os.environ, PYTHONPATH=paths):
             laboratory = Laboratory(target, Path(folder), flags=flags)
             try:

@@ -1,12 +1,10 @@
-"""The census of one program: what its time goes into, by its profile."""
-
-from __future__ import annotations
+"""The census of one program, what its time goes into by its profile, and the censuses of a network's programs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from benchmarks.networks.census.movement import Movement, movement_of, written_bytes
+from benchmarks.networks.comparison import Result
 from mlir_sched.database.record import describe
 from mlir_sched.errors import UserError
 from mlir_sched.program.variant import BuiltVariant
@@ -16,6 +14,8 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import why_unscheduled
 
+AS_IT_IS, REWRITTEN, TUNED = "untuned", "rewritten", "tuned"
+"""The programs of a network: as ``iree-compile`` compiles it, with the most rewrites but no scripts, and as emitted."""
 LEAST_SCRIPTED, MOST_MOVED = 0.9, 0.05
 """Least share of the dispatches' time that should be in dispatches that can have scripts, and largest share of a call
 that should be in dispatches that only move elements. Beyond either, dispatches are named one by one."""
@@ -62,15 +62,6 @@ class ProgramCensus:
     written_bytes: int
     others: tuple[OtherDispatch, ...]
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> ProgramCensus:
-        """Return a census from the dictionary of its attributes."""
-        others = (
-            OtherDispatch(**{**each, "movement": Movement(each["movement"]) if each["movement"] else None})
-            for each in data["others"]
-        )
-        return ProgramCensus(**{**data, "others": tuple(others)})
-
     @property
     def call_s(self) -> float:
         """Seconds of a run from its first dispatch to its last one."""
@@ -108,14 +99,32 @@ class ProgramCensus:
         return tuple(each for each in self.others if (scripts and each.why) or (moves and each.movement))
 
 
+@dataclass(frozen=True)
+class NetworkCensus:
+    """The census of a network.
+
+    Attributes:
+        network: Its name.
+        programs: The census of each of its programs, by :data:`AS_IT_IS`, :data:`REWRITTEN` and :data:`TUNED`.
+        left_out: Why further programs do not compile, by the names of their variants.
+        internal_errors: mlir-sched's own errors, a line each.
+        compared: The comparison with engines; None where there was none.
+    """
+
+    network: str
+    programs: Mapping[str, ProgramCensus]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    internal_errors: tuple[str, ...] = ()
+    compared: Result | None = None
+
+    @property
+    def last(self) -> tuple[str, ProgramCensus]:
+        """The program that is furthest on, with its name."""
+        return next((name, self.programs[name]) for name in (TUNED, REWRITTEN, AS_IT_IS) if name in self.programs)
+
+
 def census_of(name: str, built: BuiltVariant, space: Space, target: Target) -> ProgramCensus:
     """Return the census of a program.
-
-    Args:
-        name: Name of its variant.
-        built: The program, with its profile.
-        space: The transform modules.
-        target: What it was compiled for.
 
     Raises:
         UserError: IREE records no profile of it.

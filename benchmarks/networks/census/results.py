@@ -1,13 +1,11 @@
 """The censuses of networks as lines of text and as a table of results."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from benchmarks.figures.publishing import Publishing
-from benchmarks.figures.result_table import Better, Cell, ResultColumn, ResultTable, Unit, figure
-from benchmarks.networks.census.counting import OtherDispatch, ProgramCensus
-from benchmarks.networks.census.kept import AS_IT_IS, REWRITTEN, TUNED, NetworkCensus
+from benchmarks.figures.result_table import Better, Columns, ResultColumn, ResultTable, Unit
+from benchmarks.networks.census.counting import AS_IT_IS, REWRITTEN, TUNED, NetworkCensus, OtherDispatch, ProgramCensus
 from benchmarks.networks.comparison import OTHER_FLAGS, UNTUNED, Result
 from benchmarks.operators.programs import TUNED as OWN
 
@@ -47,15 +45,19 @@ def results_table(
     """Return the table of some networks, with a note for each dispatch that keeps one from a goal.
 
     Args:
-        rows: The networks.
-        publishing: Where the table goes.
-        threads: Threads that the programs run on.
-        seed: Seed of the search.
         minutes: Minutes of tuning; None where nothing was tuned.
     """
     programs = [name for name in (AS_IT_IS, REWRITTEN, TUNED) if any(name in row.programs for row in rows)]
     engines = list(dict.fromkeys(label for row in rows for label in over_engines(row.compared)))
     after = "" if minutes is None else f" after {minutes:g} minutes"
+    columns: Columns[NetworkCensus] = {
+        **{
+            ResultColumn(f"{name}: {title}", unit): partial(_of_program, name, figure_of)
+            for name in programs
+            for title, (unit, figure_of) in FIGURES.items()
+        },
+        **{ResultColumn(f"over {label}", Unit.RATIO, Better.BELOW): partial(_over_engine, label) for label in engines},
+    }
     return publishing.table(
         name=f"census-{threads}-threads{'' if minutes is None else f'-{minutes:g}-minutes'}",
         question="networks",
@@ -65,38 +67,28 @@ def results_table(
         interleaving="Engines in turns, on the same pinned cores" if engines else "Nothing is compared",
         spread="of a ratio, the 95 % interval" if engines else "none: shares are of the median of a program's runs",
         rows_are="model",
-        columns=(
-            *(column for name in programs for column in _columns(name)),
-            *(ResultColumn(f"over {label}", Unit.RATIO, Better.BELOW) for label in engines),
-        ),
-        rows=[(row.network, _cells(row, programs, engines)) for row in rows],
+        columns=columns,
+        rows=[(row.network, row) for row in rows],
         notes=[f"{row.network}, {row.last[0]}: {line}" for row in rows for line in named(row)],
     )
 
 
-def _columns(name: str) -> tuple[ResultColumn, ...]:
-    return (
-        ResultColumn(f"{name}: can have scripts", Unit.SHARE),
-        ResultColumn(f"{name}: copies and transposes", Unit.SHARE),
-        ResultColumn(f"{name}: MB moved", Unit.NUMBER),
-        ResultColumn(f"{name}: of MB written", Unit.SHARE),
-        ResultColumn(f"{name}: between dispatches", Unit.SHARE),
-    )
+FIGURES: Mapping[str, tuple[Unit, Callable[[ProgramCensus], float]]] = {
+    "can have scripts": (Unit.SHARE, lambda program: program.scripted),
+    "copies and transposes": (Unit.SHARE, lambda program: program.moved),
+    "MB moved": (Unit.NUMBER, lambda program: program.moved_bytes / 1e6),
+    "of MB written": (Unit.SHARE, lambda program: program.moved_of_written),
+    "between dispatches": (Unit.SHARE, lambda program: program.between),
+}
+"""What the table says of every program of a network."""
 
 
-def _cells(row: NetworkCensus, programs: Sequence[str], engines: Sequence[str]) -> tuple[Cell, ...]:
-    ratios = over_engines(row.compared)
-    return (
-        *(cell for name in programs for cell in _cells_of(row.programs.get(name))),
-        *(figure(ratios[label]) if label in ratios else None for label in engines),
-    )
+def _of_program(name: str, figure_of: Callable[[ProgramCensus], float], row: NetworkCensus) -> float | None:
+    return figure_of(row.programs[name]) if name in row.programs else None
 
 
-def _cells_of(program: ProgramCensus | None) -> tuple[Cell, ...]:
-    if program is None:
-        return (None,) * len(_columns(""))
-    figures = program.scripted, program.moved, program.moved_bytes / 1e6, program.moved_of_written, program.between
-    return tuple(map(figure, figures))
+def _over_engine(label: str, row: NetworkCensus) -> float | None:
+    return over_engines(row.compared).get(label)
 
 
 def _shares(program: ProgramCensus) -> str:

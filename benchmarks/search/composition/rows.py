@@ -1,12 +1,13 @@
-"""The figures of a program, as data that table and JSON share."""
-
-from __future__ import annotations
+"""The figures of programs in growing spaces: as data, as a table of results, and what follows from them."""
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
+from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.kept import Kept
 from mlir_sched.emission.acceptance import MIN_GAIN
 
 
@@ -54,16 +55,8 @@ class Row:
         middle, low, high = self.seconds(space)
         return self.untuned_s / middle, self.untuned_s / high, self.untuned_s / low
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Row:
-        best = {
-            space: tuple(Best(**found | {"modules": tuple(found["modules"])}) for found in seeds)
-            for space, seeds in data["best"].items()
-        }
-        return Row(data["name"], data["untuned_s"], best)
+KEPT = Kept("rows", list[Row], 1)
 
 
 def gain_of(row: Row, space: str) -> float:
@@ -85,3 +78,50 @@ def winning_modules(rows: Sequence[Row]) -> dict[str, list[str]]:
         for module in sorted({m for best in list(row.best.values())[-1] for m in best.modules}):
             winners.setdefault(module, []).append(row.name)
     return winners
+
+
+def results_table(rows: Sequence[Row], threads: int, seeds: int, publishing: Publishing) -> ResultTable:
+    """Return a table of results: the untuned time of every program, and its speed-up in every space."""
+    first, *further = rows[0].best
+    titles = {first: first, **{space: f"+ {space}" for space in further}}
+    columns: Columns[Row] = {
+        ResultColumn("untuned", Unit.SECONDS): lambda row: row.untuned_s,
+        **{ResultColumn(title, Unit.RATIO): partial(_speedup, space) for space, title in titles.items()},
+    }
+    return publishing.table(
+        name="composition",
+        question="search",
+        title="What each part of the design space is worth",
+        threads=threads,
+        seeds=range(seeds),
+        interleaving="The best scripts of all searches in one session, in turns",
+        spread="least and most of the seeds",
+        rows_are="program",
+        columns=columns,
+        rows=[(row.name, row) for row in rows],
+        notes=("The untuned time over the best time as the space grows.",),
+    )
+
+
+def _speedup(space: str, row: Row) -> Figure:
+    return figure(*row.speedup(space))
+
+
+def notes_of(rows: Sequence[Row], modules: Sequence[str]) -> list[str]:
+    """Return the notes that a reader of the table needs, one line each."""
+    winners = winning_modules(rows)
+    notes = [f"gain of {space}: {_gain(rows, space)}" for space in list(rows[0].best)[1:]]
+    used = {name: winners[name] for name in modules if name in winners}
+    notes += [f"{name} has a part in what gains on {', '.join(programs)}" for name, programs in used.items()]
+    losers = [name for name in modules if name not in used]
+    if losers:
+        notes.append(f"in no best script that gains: {', '.join(losers)}")
+    tried = sum(best.trials for row in rows for cell in row.best.values() for best in cell)
+    failed = sum(best.failed for row in rows for cell in row.best.values() for best in cell)
+    return [*notes, f"{tried} candidates tried, {failed} failed"]
+
+
+def _gain(rows: Sequence[Row], space: str) -> str:
+    """Return the part's gain over the previous space as a geometric mean, and the number of programs it speeds up."""
+    mean = statistics.geometric_mean(gain_of(row, space) for row in rows)
+    return f"{mean:.2f}, {sum(gains_beyond_noise(row, space) for row in rows)} of {len(rows)} faster"

@@ -1,16 +1,40 @@
-"""Tables of results as Markdown, and what follows from their ratios."""
+"""Tables of results as Markdown and on a terminal, and what follows from their ratios."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import geometric_mean
 
-from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit
+from mlir_sched.text import console, say
+from mlir_sched.text import table as empty_table
 
 NOTHING = "-"
 TIE = "~"
 """Marks a ratio whose two sides are not told apart."""
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown, without a line break at its end; lines within a cell are joined by commas."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace(chr(10), ', ') for cell in line)} |" for line in lines)
+
+
+def in_a_cell(text: str) -> str:
+    """Return text for a cell of a table: a bar would end the cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def print_table(table: ResultTable) -> None:
+    """Print a table of results, and what belongs to it."""
+    shown = empty_table(table.rows_are, *(_heading(column) for column in table.columns), title=table.title)
+    for name, cells in table.rows:
+        shown.add_row(name, *(cell_text(cell, column.unit) for cell, column in zip(cells, table.columns, strict=True)))
+    console().print(shown)
+    say(*table.notes)
+
+
+def _heading(column: ResultColumn) -> str:
+    """Return a heading as :func:`mlir_sched.text.table` takes it: numbers are aligned to the right."""
+    return column.title if column.unit is Unit.TEXT else f">{column.title}"
 
 
 def result_table(table: ResultTable, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> str:

@@ -6,40 +6,32 @@ ways of a row are sampled in turns on the same pinned cores. TVM and PyTorch tak
 exist; ``python -m benchmarks make_peer`` makes them.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-
-from benchmarks.figures import results
-from benchmarks.figures.publishing import add_arguments, publishing_of
+from benchmarks.figures.publishing import options_of, parsed
 from benchmarks.figures.rows import Row
+from benchmarks.kept import Kept
 from benchmarks.operators.comparison import Setting, compare_operator
-from benchmarks.operators.results import results_table
+from benchmarks.operators.results import print_results, results_table, write_markdown
 from benchmarks.operators.table import OPERATORS, operator_named
 from benchmarks.peers.client import PeerError
 from benchmarks.peers.make_peer import FOLDER, REQUIREMENTS, peer_spec
 from mlir_sched.errors import UserError
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
+from mlir_sched.text import say
+
+ROWS = Kept("rows", list[dict[str, Any]], 3)
 
 
 def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    try:
-        operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
-        cores = choose_cores(arguments.threads)
-        target = detect_target("llvm-cpu", arguments.threads)
-    except (UserError, ValueError) as error:
-        sys.exit(f"error: {error}")
-    console.print(f"measuring cores {', '.join(map(str, cores))}", highlight=False)
+    arguments, publishing = parsed(_parser())
+    operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
+    target, cores = detect_target("llvm-cpu", arguments.threads), choose_cores(arguments.threads)
+    say(f"measuring cores {', '.join(map(str, cores))}")
     setting = Setting(
         target,
         cores,
@@ -54,38 +46,27 @@ def main() -> None:
         arguments.sample_again,
         plain_caller=arguments.threads > 1,
     )
-    rows = []
+    chosen = {name: getattr(setting, name) for name in ("trials", "seeds", "rounds", "sample_s")}
+    chosen |= {"processor": target.processor, "compiler": target.compiler}
+    rows = list[Row]()
     for operator in operators:
-        console.print(f"{operator.name} ...", highlight=False)
+        say(f"{operator.name} ...")
         try:
             rows.append(compare_operator(operator, setting))
         except (UserError, PeerError) as error:
-            console.print(f"{operator.name}: {error}", highlight=False, markup=False)
+            say(f"{operator.name}: {error}")
             continue
-        _write(arguments, rows, setting)  # so that an interrupted run leaves the rows so far
-        if publishing:
-            publishing.add(results_table(rows, setting, publishing), target)
+        ROWS.write(arguments.json, [row.to_json() for row in rows], chosen)  # an interrupted run leaves the rows so far
+        if arguments.markdown:
+            write_markdown(arguments.markdown, rows, setting, publishing)
+        publishing.add(results_table(rows, setting, publishing), target)
     if not rows:
         sys.exit("error: no operator could be compared")
-    results.print_results(console, rows)
-
-
-def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting) -> None:
-    if arguments.json:
-        chosen = {
-            "trials": setting.trials,
-            "seeds": setting.seeds,
-            "rounds": setting.rounds,
-            "sample_s": setting.sample_s,
-        }
-        processor = {"processor": setting.target.processor, "compiler": setting.target.compiler}
-        results.write_json(arguments.json, rows, chosen | processor)
-    if arguments.markdown:
-        results.write_markdown(arguments.markdown, rows)
+    print_results(rows, setting, publishing)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks operators", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("operators", nargs="*", help="names of the table, or .mlir files; by default the whole table")
     parser.add_argument("--trials", type=int, default=64, help="per program; 0 tunes nothing")
     parser.add_argument("--threads", type=int, default=1)
@@ -103,7 +84,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample-again", action="store_true", help="sample anew what an earlier run kept")
     parser.add_argument("--json", type=Path, help="write the results there")
     parser.add_argument("--markdown", type=Path, help="write the tables and notes there")
-    add_arguments(parser)
     return parser
 
 
@@ -112,7 +92,3 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"at least 1, but got {value}")
     return value
-
-
-if __name__ == "__main__":
-    main()

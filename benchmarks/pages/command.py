@@ -1,10 +1,8 @@
 """Makes the pages and pictures of results, and the parts of documents that follow from code.
 
 ``python -m benchmarks pages``. Pages and pictures of results come from ``docs/results/*.json``; made parts stand
-between comments in README.md and docs (``made.py``). What is current is not written again.
+between comments in README.md and docs (``makers.py``). What is current is not written again.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
@@ -13,10 +11,9 @@ from pathlib import Path
 from benchmarks.figures.charts import Drawing, digest_in, drawing_of, png_of
 from benchmarks.figures.result_file import ResultFileError, load_results
 from benchmarks.figures.result_table import MachineResults
+from benchmarks.folders import ROOT
 from benchmarks.pages.machine_page import index_page, machine_page
-from benchmarks.pages.made import with_made_parts
-from benchmarks.pages.makers import makers_of
-from benchmarks.peers.client import ROOT
+from benchmarks.pages.makers import makers_of, with_made_parts
 
 RESULTS = ROOT / "docs" / "results"
 PICTURES = ROOT / "docs"
@@ -70,7 +67,3 @@ def main() -> None:
         if digest_in(path) != drawing.digest:
             path.write_bytes(png_of(drawing))
             print(path.relative_to(ROOT))
-
-
-if __name__ == "__main__":
-    main()

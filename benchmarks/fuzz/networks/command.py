@@ -5,26 +5,16 @@ every kind of finding a small network is kept beside the judgements. Ends with e
 numbers although IREE's own code is right, or meets an internal error.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
-import sys
 from hashlib import sha256
 from pathlib import Path
 
-from rich.progress import track
-
 from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
-from benchmarks.fuzz.networks.judgements import (
-    NetworkJudgement,
-    PlanJudgement,
-    read_judgements,
-    summary,
-    written,
-)
+from benchmarks.fuzz.networks.judgements import NetworkJudgement, PlanJudgement, summary
 from benchmarks.fuzz.networks.laboratory import Laboratory
 from benchmarks.fuzz.networks.reduction import reduced
+from benchmarks.kept import judged_once
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.plan import Plan
 from mlir_sched.targets import detect_target
@@ -33,20 +23,17 @@ from mlir_sched.targets import detect_target
 def main() -> int:
     """Judge networks and print what became of them."""
     arguments = _parser().parse_args()
-    judgements: Path = arguments.judgements
-    done = read_judgements(judgements)
-    seeds = range(arguments.first, arguments.first + arguments.networks)
-    with (
-        judgements.open("a") as file,
-        Laboratory.open(detect_target("llvm-cpu", 1), flags=arguments.flags) as laboratory,
-    ):
-        for seed in track([seed for seed in seeds if seed not in done], "networks"):
+    file, kept = arguments.judgements, arguments.judgements.with_suffix("")
+    with Laboratory.open(detect_target("llvm-cpu", 1), flags=arguments.flags) as laboratory:
+
+        def judge(seed: int) -> NetworkJudgement:
             network = random_network(seed)
-            done[seed] = laboratory.judge(network, seed)
-            keep(laboratory, network, done[seed], judgements.with_suffix(""), arguments.reductions)
-            file.write(written(done[seed]))
-            file.flush()
-    found = [done[seed] for seed in seeds if seed in done]
+            found = laboratory.judge(network, seed)
+            keep(laboratory, network, found, kept, arguments.reductions)
+            return found
+
+        seeds = range(arguments.first, arguments.first + arguments.networks)
+        found = judged_once(file, seeds, NetworkJudgement, judge, "networks")
     print("\n".join(summary(found)))
     return int(any(plan.fate.is_fault for each in found for plan in each.plans))
 
@@ -55,9 +42,6 @@ def keep(laboratory: Laboratory, network: RandomNetwork, judged: NetworkJudgemen
     """Write a small network for every finding of a kind that has no file in a folder yet.
 
     Args:
-        laboratory: Judges smaller networks.
-        network: The network.
-        judged: What became of it.
         folder: The folder, which is made where it is needed.
         tries: How many smaller networks are tried per finding, at most.
     """
@@ -106,7 +90,3 @@ def _parser() -> argparse.ArgumentParser:
         "--judgements", type=Path, default=Path("networks.jsonl"), help="file that judgements are added to"
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

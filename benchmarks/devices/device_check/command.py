@@ -9,40 +9,33 @@ fails, or when a program could not be tuned.
 Times of mlir-sched and PyTorch are not sampled in turns: PyTorch's are taken first, in a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
-import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.devices.device_check.candidates import sample_spaces
 from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
 from benchmarks.devices.device_check.report import Report
 from benchmarks.devices.device_check.speeds import Speeds, tune_programs
-from benchmarks.figures.publishing import add_arguments, publishing_of
-from mlir_sched.errors import UserError
+from benchmarks.figures.publishing import options_of, parsed
 from mlir_sched.targets import detect_target
 
 NUMBERS_SHARE = 1 / 3
 """Part of the time after which no further program's candidates are sampled."""
 
 
-def main() -> None:
-    start_s, parser = time.monotonic(), _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
-    whole_s = 60 * arguments.minutes
-    try:
-        target = detect_target(arguments.target, arguments.threads)
-        sampled = [path_of(name) for name in arguments.sample]
-        for name in arguments.tune:
-            path_of(name)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+def main() -> int:
+    start_s = time.monotonic()
+    arguments, publishing = parsed(_parser())
+    whole_s, seed = 60 * arguments.minutes, arguments.seed
+    target = detect_target(arguments.target, arguments.threads)
+    sampled = [path_of(name) for name in arguments.sample]
+    for name in arguments.tune:
+        path_of(name)
     until_s = start_s + NUMBERS_SHARE * whole_s
-    numbers = sample_spaces(sampled, target, samples=arguments.candidates, seed=arguments.seed, until_s=until_s)
-    report = Report(target, numbers, Speeds((), ()), time.monotonic() - start_s)
+    numbers = sample_spaces(sampled, target, samples=arguments.candidates, seed=seed, until_s=until_s)
+    report = Report(target, numbers, Speeds((), ()), time.monotonic() - start_s, seed, publishing)
     report.write(arguments.markdown, arguments.json)  # so that a run that is stopped leaves the numbers
     speeds = tune_programs(
         arguments.tune,
@@ -51,19 +44,19 @@ def main() -> None:
         threads=arguments.threads,
         python=arguments.python,
         until_s=start_s + whole_s,
-        seed=arguments.seed,
+        seed=seed,
         keep=arguments.keep,
     )
-    report = Report(target, numbers, speeds, time.monotonic() - start_s)
+    report = replace(report, speeds=speeds, seconds=time.monotonic() - start_s)
     report.write(arguments.markdown, arguments.json)
     print(report.text)
-    if publishing and speeds.speeds:
-        publishing.add(report.results_table(arguments.seed, publishing), target)
-    sys.exit(int(numbers.failed > 0 or len(speeds.speeds) < len(arguments.tune)))
+    if speeds.speeds:
+        publishing.add(report.results_table(), target)
+    return int(numbers.failed > 0 or len(speeds.speeds) < len(arguments.tune))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks device_check", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--target", default="cuda", help="the device, as for mlir-sched tune")
     parser.add_argument("--threads", type=int, help="threads of a CPU; a device decides by itself")
     parser.add_argument("--minutes", type=float, default=9.0, help="for everything")
@@ -75,9 +68,4 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tuned folders, with their records, there")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--markdown", type=Path, help="write the tables there")
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()

@@ -7,8 +7,6 @@ same file goes on where the last one ended. Goal: 95 % of the candidates without
 the best by the model. The second table has the best of each model beside the untuned code.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -18,8 +16,8 @@ from pathlib import Path
 from benchmarks.devices.cuda_assembly.candidates import Draws, Program, compiled, draw, program_of
 from benchmarks.devices.cuda_assembly.records import UNTUNED, append_entries, read_entries
 from benchmarks.devices.cuda_assembly.tables import MODELS, MODULES, model_rows, module_rows, results_tables
-from benchmarks.figures.markdown import markdown_table
-from benchmarks.figures.publishing import add_arguments, publishing_of
+from benchmarks.figures.publishing import options_of, parsed
+from benchmarks.figures.tables import markdown_table
 from benchmarks.folders import MODELS as PROGRAMS
 from mlir_sched.errors import UserError
 from mlir_sched.space.space import Space
@@ -53,29 +51,22 @@ def complete(
 
 
 def main() -> None:
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing = publishing_of(parser, arguments)
-    try:
-        targets = [absent_target(name) for name in arguments.target]
-        _require_alike(targets)
-        models = arguments.models or [PROGRAMS / f"{name}.mlir" for name in NAMES]
-        space = Space.default(targets[0])
-        programs = [found for model in models if (found := program_of(model, space, targets[0]))]
-        drawn = draw(programs, arguments.traces)
-        every = [draws for sketch in drawn.values() for draws in sketch]
-        architectures = [target.assembler for target in targets]
-        complete(arguments.records, programs, every, architectures, arguments.timeout)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    arguments, publishing = parsed(_parser())
+    targets = [absent_target(name) for name in arguments.target]
+    _require_alike(targets)
+    models = arguments.models or [PROGRAMS / f"{name}.mlir" for name in NAMES]
+    space = Space.default(targets[0])
+    programs = [found for model in models if (found := program_of(model, space, targets[0]))]
+    drawn = draw(programs, arguments.traces)
+    every = [draws for sketch in drawn.values() for draws in sketch]
+    complete(arguments.records, programs, every, [target.assembler for target in targets], arguments.timeout)
     entries = read_entries(arguments.records)
     for target in targets:
         print(f"\n{target.processor}; nothing was run, times are estimates\n")
         of_modules, of_models = [*module_rows(drawn, entries, target)], [*model_rows(programs, entries, target)]
         print(f"{markdown_table(MODULES, of_modules)}\n\n{markdown_table(MODELS, of_models)}")
-        if publishing:
-            for table in results_tables(of_modules, of_models, target, publishing):
-                publishing.add(table, target)
+        for table in results_tables(of_modules, of_models, target, publishing):
+            publishing.add(table, target)
 
 
 def _require_alike(targets: Sequence[Target]) -> None:
@@ -85,15 +76,10 @@ def _require_alike(targets: Sequence[Target]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks cuda_assembly", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="programs, by default of this folder")
     parser.add_argument("--records", type=Path, required=True, help="file of JSON lines; a run adds what is missing")
     parser.add_argument("--traces", type=int, default=500, help="legal draws per sketch, over all models together")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds that a compilation may take")
     parser.add_argument("--target", nargs="+", default=["cuda:sm_80", "cuda:sm_90"])
-    add_arguments(parser)
     return parser
-
-
-if __name__ == "__main__":
-    main()
