@@ -115,8 +115,8 @@ LEFT_ALONE = {
     "a front of two linear ops with the same weights, and of another one": branched(
         SQUARE, OTHER, replace(OTHER, seed=2)
     ).replace("ins(%ahead0, %other0_weights", "ins(%ahead0, %weights"),
-    "a shift of two products that have none of their own": branched(
-        replace(SQUARE, steps=(), ahead=("addf",)), OTHER.with_steps()
+    "a shift of two products, one of which has none of its own": branched(
+        replace(SQUARE, ahead=("mulf", "addf")), OTHER.with_steps()
     ),
     "the weights have another reader": read_again(SCALED.text(), "%again").replace("  %both", AGAIN + "\n  %both"),
 }  # fmt: skip
@@ -209,8 +209,7 @@ def test_numbers_pass_what_takes_a_part_or_repeats(tmp_path: Path) -> None:
 
 @pytest.mark.promise
 def test_what_several_linear_ops_read_goes_into_the_weights_of_all(tmp_path: Path) -> None:
-    """The last one has no addition: its own one costs less than those in front."""
-    text = branched(PRODUCT, replace(PRODUCT, ahead=(), seed=1), replace(PRODUCT, ahead=(), seed=2, steps=()))
+    text = branched(PRODUCT, replace(PRODUCT, ahead=(), seed=1), replace(PRODUCT, ahead=(), seed=2))
     with found(text) as known:
         assert [len(chain.ahead) for chain in known] == [2, 2, 2]
     model, inputs = write(tmp_path, text), [PRODUCT.values("image")]

@@ -60,7 +60,9 @@ def _groups(fronts: Fronts) -> Iterator[Fronts]:
 def _is_gain(group: Fronts, after: Mapping[Any, Behind]) -> bool:
     """Say whether there is less to compute once what stands in front of linear ops is folded into their weights.
 
-    What is shifted in front becomes an addition behind, which costs nothing where there is one already.
+    What is shifted in front becomes an addition behind, which costs nothing where there is one already. Several linear
+    ops get no other: what IREE does not fuse with one of them reads and writes all of its results once more, while the
+    front is fused with what makes it.
     """
     saved = {step.op: step.elements for front in group.values() for step in front.steps if step.is_affine}
     added = [
@@ -68,4 +70,4 @@ def _is_gain(group: Fronts, after: Mapping[Any, Behind]) -> bool:
         for op, front in group.items()
         if front.parts.shifts and not (after[op].has_bias or after[op].parts.shifts)
     ]
-    return bool(sum(saved.values()) > sum(added))
+    return bool(sum(saved.values()) > sum(added)) and (len(group) == 1 or not added)
