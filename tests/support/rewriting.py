@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import iree.runtime as rt
@@ -19,7 +19,10 @@ from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.repair.repaired import wrong_forms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.variants.rewritten import RewrittenVariants, rewriting
+from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -58,6 +61,20 @@ def library_for(made: ProgramRewrite | Plan, model: Path, folder: Path) -> tuple
     path = folder / "library.mlir"
     path.write_text(build_library([], script))
     return (*FLAGS, *library_flags(path))
+
+
+def left_out(rewrites: Sequence[ProgramRewrite], model: Path, target: Target) -> Mapping[str, str]:
+    """Return why rewrites of a program, each alone, are no rivals of the program as it is, by the names of those."""
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(abi(model)))
+        variants = [Variant(Plan((made,)), pipeline.script((made,), program, made.name)) for made in rewrites]
+    with MeasuredPrograms.open(Source(model, target), RunnerOptions.for_device(target.driver).first_look) as programs:
+        default = programs.first(programs.build(Variant(Plan())))
+        attempts = [programs.attempt(variant, default.model) for variant in variants]
+        built = [attempt.built for attempt in attempts if attempt.built is not None]
+        assert len(built) == len(variants), [attempt.why for attempt in attempts]
+        _, failed = programs.time([default, *built])
+    return failed
 
 
 def steps_of(made: ProgramRewrite | Plan) -> tuple[ProgramRewrite, ...]:

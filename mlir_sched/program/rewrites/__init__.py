@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from mlir_sched.program.rewrites.attention.decomposed import Attentions, DecomposedAttention
+from mlir_sched.program.rewrites.channels.permuted_weights import PermutedWeights
 from mlir_sched.program.rewrites.convolution.contiguous_filters import ContiguousFilters
 from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
 from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution
@@ -34,6 +35,7 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
         (SplitReduction(cores),),
         (JoinedSteps(),),
         (FoldedConstants(),),
+        (PermutedWeights(),),
         ATTENTION,
         (*ATTENTION, PackedWeights()),
         LAYOUT,
@@ -50,7 +52,7 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
 def gpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
     """Return everything that is worth trying on a GPU; what suits a CPU's vectors and caches is not."""
     del cores
-    return (JoinedSteps(),), (FoldedConstants(),), ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
+    return (JoinedSteps(),), (FoldedConstants(),), (PermutedWeights(),), ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
 
 
 def _refined(rewrites: Rewrites) -> tuple[Rewrites, ...]:

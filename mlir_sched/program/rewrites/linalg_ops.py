@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
+
+from mlir_sched.compiler.operations import captured, producer, walk
 
 Reassociation = Sequence[Sequence[int]]
 COLLAPSE, EXPAND, CONCAT, CAST = "tensor.collapse_shape", "tensor.expand_shape", "tensor.concat", "tensor.cast"
 GENERIC, SLICE, BARRIER = "linalg.generic", "tensor.extract_slice", "iree_tensor_ext.compute_barrier.start"
+EMPTY, TRANSPOSE = "tensor.empty", "linalg.transpose"
 
 
 def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, result_dims: str) -> Any:
@@ -67,11 +71,29 @@ def maps_of(op: Any) -> list[ir.AffineMap]:
     return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
 
 
+def depends_on(expr: ir.AffineExpr, loop: ir.AffineDimExpr) -> bool:
+    """Say whether an expression of an indexing map depends on a loop."""
+    if isinstance(expr, ir.AffineBinaryExpr):
+        return depends_on(expr.lhs, loop) or depends_on(expr.rhs, loop)
+    return bool(expr == loop)
+
+
 def copied(op: Any, operands: Sequence[Any]) -> Any:
     """Return a copy of an op with other operands."""
     copy = op.clone()
     for place, operand in enumerate(operands):
         copy.operands[place] = operand
+    return copy
+
+
+def copied_with_constants(op: Any, operands: Sequence[Any]) -> Any:
+    """Return a copy of an op with other operands, and with copies of the constants that its bodies use from outside."""
+    outside = {value: copied(producer(value), []).result for value in dict.fromkeys(captured(op))}
+    copy = copied(op, operands)
+    for inner in walk(copy):
+        for place, operand in enumerate(inner.operands):
+            if operand in outside:
+                inner.operands[place] = outside[operand]
     return copy
 
 
@@ -175,6 +197,65 @@ def with_part(value: Any, part: Any, dims: Sequence[int], combine: Callable[[Any
     return generic([value, part], empty, maps, ["parallel"] * kind.rank, lambda x, y, _: combine(x, y))
 
 
+def concatenated(values: Sequence[Any], dim: int) -> Any:
+    """Return tensors joined along a dim; the only one as it is."""
+    if len(values) == 1:
+        return values[0]
+    shape = list(values[0].type.shape)
+    shape[dim] = sum(value.type.shape[dim] for value in values)
+    return tensor.concat(ir.RankedTensorType.get(shape, values[0].type.element_type), dim, list(values))
+
+
+def gathered(source: Any, dims: Sequence[int], places: np.ndarray[Any, Any]) -> Any:
+    """Return a tensor of the sizes of another one, with its elements at other places along one dim.
+
+    Args:
+        source: The other tensor.
+        dims: The dims that the place depends on; along the last one elements are read at other places.
+        places: Where each element is read, over these dims.
+    """
+    kind = source.type
+    maps = [dims_map(kind.rank, dims), ir.AffineMap.get_identity(kind.rank)]
+
+    def element(place: Any, _: Any) -> Any:
+        at = [linalg.IndexOp(dim).result for dim in range(kind.rank)]
+        at[dims[-1]] = arith.index_cast(ir.IndexType.get(), place)
+        return tensor.extract(source, at)
+
+    init = tensor.empty(kind.shape, kind.element_type)
+    return generic([_constant(places)], init, maps, ["parallel"] * kind.rank, element)
+
+
+def searched(source: Any, dim: int, places: np.ndarray[Any, Any]) -> Any:
+    """Return what :func:`gathered` does, by an op that walks along the whole dim for each element.
+
+    IREE fuses it into no op that reads it, so that constants stay constants.
+
+    Args:
+        source: The other tensor.
+        dim: The dim along which elements are read at other places.
+        places: Where each element is read, along this dim.
+    """
+    kind = source.type
+    result, walked = [*range(kind.rank)], kind.rank
+    read = [walked if each == dim else each for each in result]
+
+    def element(place: Any, value: Any, found: Any) -> Any:
+        here = arith.index_cast(place.type, linalg.IndexOp(walked).result)
+        return arith.select(arith.cmpi(arith.CmpIPredicate.eq, place, here), value, found)
+
+    maps = [dims_map(kind.rank + 1, each) for each in ([dim], read, result)]
+    init, kinds = zeros(kind.shape, kind.element_type), ["parallel"] * kind.rank + ["reduction"]
+    return generic([_constant(places), source], init, maps, kinds, element)
+
+
+def _constant(numbers: np.ndarray[Any, Any]) -> Any:
+    """Return a tensor of 32-bit integers."""
+    values = np.ascontiguousarray(numbers, dtype=np.int32)
+    kind = ir.RankedTensorType.get(list(values.shape), ir.IntegerType.get_signless(32))
+    return arith.constant(kind, ir.DenseElementsAttr.get(values, type=kind))
+
+
 def barrier(value: Any) -> Any:
     """Return a tensor that IREE makes whole and in its own layout: it is fused into no op that reads it."""
     return ir.Operation.create(BARRIER, operands=[value], results=[value.type]).result
@@ -201,6 +282,11 @@ def with_unit_dims(source: Any, shape: Sequence[int]) -> Any:
         return source
     flat = collapse(source, _around(own)) if 1 in own else source
     return expand(flat, _around(shape), shape) if 1 in shape else flat
+
+
+def groups_of(reshape: Any) -> list[list[int]]:
+    """Return which dims a reshape makes one, or which it makes of each."""
+    return [[ir.IntegerAttr(dim).value for dim in ir.ArrayAttr(group)] for group in reshape.attributes["reassociation"]]
 
 
 def _around(shape: Sequence[int]) -> list[range]:

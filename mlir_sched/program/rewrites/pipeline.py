@@ -11,6 +11,7 @@ from typing import Any
 from mlir_sched.compiler.operations import producer
 from mlir_sched.errors import UserError
 from mlir_sched.library import RewriteScript
+from mlir_sched.program.rewrites.channels.permuted_weights import PermutedWeights
 from mlir_sched.program.rewrites.flag_sites import FLAG_SITES
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
@@ -23,7 +24,7 @@ from mlir_sched.transform_scripts.script.building import new_library, print_modu
 
 Stage = tuple[ProgramRewrite, StagedProgram]
 """A rewrite, and the program that it sees."""
-FIRST: tuple[ProgramRewrite, ...] = (JoinedSteps(), FoldedConstants())
+FIRST: tuple[ProgramRewrite, ...] = (JoinedSteps(), FoldedConstants(), PermutedWeights())
 """What comes before all other rewrites, in this order, where it applies: a program has less to do with it. A plan of
 flags alone leaves the program as it is, so that plain ``iree-compile`` makes it by the flags; what keeps places as
 without a flag does not change that."""

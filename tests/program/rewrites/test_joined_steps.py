@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from iree.compiler import ir
 from recurrent_networks import Recurrent
-from rewriting import abi, compiled_to, library_for, run, write
+from rewriting import compiled_to, left_out, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
@@ -26,10 +26,6 @@ from mlir_sched.program.rewrites.recurrent import joined_steps
 from mlir_sched.program.rewrites.recurrent.finding import step_products
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
-from mlir_sched.program.rewrites.staged_program import StagedProgram
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants.programs import MeasuredPrograms, Source
-from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -166,17 +162,6 @@ def test_the_rows_of_another_step_are_found_by_the_checks(
     tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "FIRST", ())
-    model = write(tmp_path, GRU.text())
-    rewrites = JoinedSteps(), OfTheNextStep()
-    with script_context(), ir.Location.unknown():
-        program = StagedProgram(ir.Module.parse(abi(model)))
-        variants = [Variant(Plan((made,)), pipeline.script((made,), program, made.name)) for made in rewrites]
-    options = RunnerOptions.for_device(here.driver).first_look
-    with MeasuredPrograms.open(Source(model, here), options) as programs:
-        default = programs.first(programs.build(Variant(Plan())))
-        attempts = [programs.attempt(variant, default.model) for variant in variants]
-        built = [attempt.built for attempt in attempts if attempt.built is not None]
-        assert len(built) == len(variants), [attempt.why for attempt in attempts]
-        _, failed = programs.time([default, *built])
+    failed = left_out((JoinedSteps(), OfTheNextStep()), write(tmp_path, GRU.text()), here)
     assert [*failed] == ["of_the_next_step"]
     assert "wrong" in failed["of_the_next_step"]

@@ -39,7 +39,7 @@ class Linear:
     @property
     def summed(self) -> frozenset[int]:
         """The loops that sum."""
-        return frozenset(range(_maps_of(self.op)[0].n_dims)) - {*self.loops[INIT]}
+        return frozenset(range(all_maps_of(self.op)[0].n_dims)) - {*self.loops[INIT]}
 
     @property
     def sums_weights(self) -> bool:
@@ -85,7 +85,7 @@ def linear(op: Any, globals_: frozenset[str]) -> Linear | None:
     if not multiplies_and_adds(op):
         return None
     constant = [place for place in range(INIT) if is_constant(_source(op.operands[place]), globals_)]
-    maps = _maps_of(op)
+    maps = all_maps_of(op)
     if len(constant) != 1 or len(maps) != INIT + 1:
         return None
     if loops_of(maps[constant[0]]) is None or loops_of(maps[INIT]) is None:
@@ -107,8 +107,8 @@ def _loop_of_each(map_: ir.AffineMap) -> tuple[int | None, ...]:
     )
 
 
-def _maps_of(op: Any) -> list[ir.AffineMap]:
-    """Return the indexing maps of a structured op."""
+def all_maps_of(op: Any) -> list[ir.AffineMap]:
+    """Return the indexing maps of a structured op; none for any other op."""
     return [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(op) or ()]
 
 

@@ -14,7 +14,7 @@ from mlir_sched.program.rewrites.constant_values import constant_globals, is_con
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import found_again
 from mlir_sched.program.rewrites.folding.linear import INIT, Linear, linear, source_loops, starts_with_zeros
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, is_elementwise, maps_of
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, depends_on, is_elementwise, maps_of
 from mlir_sched.program.rewrites.recurrent.step_product import Step, StepProduct
 
 LOOP = "scf.for"
@@ -108,14 +108,7 @@ def _keeps_rows(begin: Linear) -> bool:
     if not len(image.results) or not len(result.results) or image.results[0] != result.results[0]:
         return False
     rows, others = result.results[0], [*image.results][1:] + [*maps[begin.weights].results]
-    return isinstance(rows, ir.AffineDimExpr) and not any(_reads(expr, rows) for expr in others)
-
-
-def _reads(expr: ir.AffineExpr, dim: ir.AffineDimExpr) -> bool:
-    """Say whether an expression depends on a loop."""
-    if isinstance(expr, ir.AffineBinaryExpr):
-        return _reads(expr.lhs, dim) or _reads(expr.rhs, dim)
-    return bool(expr == dim)
+    return isinstance(rows, ir.AffineDimExpr) and not any(depends_on(expr, rows) for expr in others)
 
 
 def _takes_rows(site: StepProduct) -> bool:
@@ -156,7 +149,7 @@ def _is_alike_for_rows(step: Step, value: Any, globals_: frozenset[str]) -> bool
     numbers = [op.operands[place] for place in step.numbers]
     constant = all(is_static_f32(each) and is_constant(each, globals_) for each in numbers)
     rows = ir.AffineDimExpr.get(0)
-    alike = not any(_reads(expr, rows) for place in step.numbers for expr in maps[place].results)
+    alike = not any(depends_on(expr, rows) for place in step.numbers for expr in maps[place].results)
     whole = step.place < len(op.operands) - 1 and maps[step.place] == maps[-1] and not [*start.uses]
     return constant and alike and whole and not captured(op) and not _counts(op)
 

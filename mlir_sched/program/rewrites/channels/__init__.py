@@ -1,0 +1,1 @@
+"""Rewrites of networks that permute, split and join channels between linear ops."""
