@@ -303,6 +303,11 @@ def compile_(
     strict: Annotated[
         bool, typer.Option("--strict", help="Write nothing unless the program uses every script, as it was measured.")
     ] = False,
+    parameters: Parameters = None,
+    encode: Annotated[
+        list[str] | None,
+        typer.Option(help="File to write: weights as the program's calls read them; repeatable.", metavar="SCOPE=FILE"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compile a program with a tuned folder.
@@ -313,7 +318,9 @@ def compile_(
     with command(as_json=as_json) as out:
         from mlir_sched.cli.deployment import run_compile
 
-        code = run_compile(model, tuned, output or Path(f"{model.stem}.vmfb"), flags or (), strict, out)
+        code = run_compile(
+            model, tuned, output or Path(f"{model.stem}.vmfb"), flags or (), strict, parameters or (), encode or (), out
+        )
     raise typer.Exit(code)
 
 

@@ -5,12 +5,21 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.deployment import TunedCompilation, compile_tuned, relocate
-from mlir_sched.text import say
+from mlir_sched.text import mebibytes, say
 
 
-def run_compile(model: Path, tuned: Path, output: Path, flags: Sequence[str], strict: bool, destination: Output) -> int:
+def run_compile(
+    model: Path,
+    tuned: Path,
+    output: Path,
+    flags: Sequence[str],
+    strict: bool,
+    parameters: Sequence[str],
+    encode: Sequence[str],
+    destination: Output,
+) -> int:
     """Compile a model with a tuned folder and print which scripts it uses; return the exit code."""
-    result = compile_tuned(model, tuned, output, flags=flags, strict=strict)
+    result = compile_tuned(model, tuned, output, flags=flags, strict=strict, parameters=parameters, encode=encode)
     destination.show(result.to_json, lambda: say(*_lines_of(result, tuned)))
     return OUR_FAULT if result.output is None else DONE
 
@@ -40,3 +49,8 @@ def _lines_of(result: TunedCompilation, tuned: Path) -> Iterator[str]:
         yield "nothing was written: with --strict the program has to use every script, and be what was measured"
     else:
         yield f"wrote {result.output}" + (f", to run with --device={result.device}" if result.device else "")
+    for file in result.encoded:
+        yield (
+            f"wrote {file.path}, to run with --parameters={file.scope}={file.path}: {mebibytes(file.bytes)} "
+            f"with {file.encoded} computed and {file.kept} original tensors"
+        )

@@ -41,11 +41,11 @@ def run_replay(
             reference=reference,
             progress=progress,
         )
-    output.show(result.to_json, lambda: print_result(result, folder))
+    output.show(result.to_json, lambda: print_result(result, folder, parameters))
     return DONE if result.holds else OUR_FAULT
 
 
-def print_result(result: ReplayResult, folder: Path | None) -> None:
+def print_result(result: ReplayResult, folder: Path | None, parameters: Sequence[str]) -> None:
     """Print the table per sequence, the program, what does not hold, and whether a folder was written."""
     made = table("dispatch", "script", "applies", "right", "speed-up then", "speed-up now (95 %)", "holds")
     for sequence in result.sequences:
@@ -61,7 +61,7 @@ def print_result(result: ReplayResult, folder: Path | None) -> None:
             f"whole program: untuned {seconds(result.untuned.median_s)}, tuned {seconds(result.program.median_s)}, "
             f"{speedup(result.program)}; then {then}; {numbers(result.verdict, result.inside)}"
         )
-    lines += loading_lines(result.loading)
+    lines += loading_lines(result.loading, parameters)
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"does not hold: {problem}" for problem in result.all_problems] or ["everything holds"]
     if folder is not None:

@@ -26,6 +26,8 @@ MOST_ROWS = 15
 """Most rows of the table of dispatches; a line counts the rest."""
 SHOWN = 3
 """Names that a line lists before it counts the rest."""
+ENCODE = "; mlir-sched compile --encode computes weights ahead of that"
+"""What to do where loading takes far more, of a program whose weights are in files."""
 
 
 def run_tune(
@@ -159,7 +161,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     if result.threads > 1 and in_calling_thread(program.device):
         than = f"{result.threads}" if threads_chosen else f"{result.threads} (all cores)"
         lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
-    lines += loading_lines(program.loading)
+    lines += loading_lines(program.loading, result.parameters)
     if not program.gained:
         model = "" if result.measured else "by the model, "
         lines.append(f"no gain: {model}what was emitted is as fast as {program.reference}")
@@ -172,9 +174,16 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     return lines
 
 
-def loading_lines(loading: Loading | None) -> list[str]:
-    """Return the line on what loading takes where that is far more than for the untuned program."""
-    return [loading.words] if loading is not None and loading.costs_more else []
+def loading_lines(loading: Loading | None, parameters: Sequence[str]) -> list[str]:
+    """Return the line on what loading takes where that is far more than for the untuned program.
+
+    Args:
+        loading: What loading takes.
+        parameters: The files with the program's weights.
+    """
+    if loading is None or not loading.costs_more:
+        return []
+    return [loading.words + (ENCODE if parameters else "")]
 
 
 def _place(result: TuneResult, *, threads_chosen: bool) -> str:

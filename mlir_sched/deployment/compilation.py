@@ -11,13 +11,15 @@ from typing import Any
 
 from mlir_sched.compiler import ModelCompileError, Shown, TunedDispatch, compile_showing
 from mlir_sched.deployment.as_measured import differences
+from mlir_sched.deployment.encoded import Encoding, source_of
+from mlir_sched.deployment.output import write_output
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
+from mlir_sched.program.encoding import EncodedFile
 from mlir_sched.tasks.model import require_program
 from mlir_sched.text import changed_decisions
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 from mlir_sched.tuned_folder.names import FLAGS, SUMMARY
-from mlir_sched.tuned_folder.replaced_file import replace_file
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class TunedCompilation:
         differences: What else differs from what was measured: processor, flags, compiler; one text each.
         device: The IREE device that the program was tuned to run on; empty when the folder does not say.
         rewrite: Name of the folder's rewrite of the whole program; empty when it has none.
+        encoded: The files of encoded weights, which the program reads in the place of the originals; none where it
+            computes what it needs when it is loaded.
     """
 
     output: str | None
@@ -42,6 +46,7 @@ class TunedCompilation:
     differences: tuple[str, ...]
     device: str
     rewrite: str
+    encoded: tuple[EncodedFile, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -49,7 +54,14 @@ class TunedCompilation:
 
 
 def compile_tuned(
-    model: str | Path, tuned: str | Path, output: str | Path, *, flags: Sequence[str] = (), strict: bool = False
+    model: str | Path,
+    tuned: str | Path,
+    output: str | Path,
+    *,
+    flags: Sequence[str] = (),
+    strict: bool = False,
+    parameters: Sequence[str] = (),
+    encode: Sequence[str] = (),
 ) -> TunedCompilation:
     """Compile a model with the flags and scripts of a tuned folder.
 
@@ -64,10 +76,13 @@ def compile_tuned(
         flags: Further flags of ``iree-compile``; they come last.
         strict: Write nothing unless every script of the folder is used, and the code is what was measured: that of the
             scripts, for the same processor, with the same flags and compiler. Where it is compiled does not matter.
+        parameters: Files with the weights to encode, ``scope=file``.
+        encode: Files to write, ``scope=file``, one for each scope of the compiled program: weights as its calls read
+            them, computed on this machine's CPU instead of whenever the program is loaded.
 
     Raises:
         UserError: The model is no file, the folder cannot be used, a decision about the program was edited, its rewrite
-            does not fit the model, a flag is none, or the output cannot be written.
+            does not fit the model, a flag is none, weights cannot be encoded, or a file cannot be written.
         ModelCompileError: The compiler failed, or reported an error.
         ScriptError: The library is not MLIR.
     """
@@ -75,15 +90,28 @@ def compile_tuned(
         if not flag.startswith("-"):
             raise UserError(f"{flag}: not a flag of iree-compile; flags begin with -")
     model, folder = require_program(model), read_tuned_folder(Path(tuned))
-    library = folder.library_to_use()
-    _require_no_input(Path(output), (Path(model), folder.path / FLAGS, folder.path / SUMMARY, folder.library_file))
+    library, encoding = folder.library_to_use(), Encoding.parse(parameters, encode)
+    weights = (Path(file.path) for file in encoding.parameters)
+    inputs = (Path(model), folder.path / FLAGS, folder.path / SUMMARY, folder.library_file, *weights)
+    for path in (output, *(file.path for file in encoding.targets)):
+        _require_no_input(Path(path), inputs)
     everything = (*folder.flags, *flags)
     scripts = scripts_of(folder.library) if library else {}
     rewrite = rewrite_of(folder.library)
     _require_unedited_program(folder)
     different = differences(folder, flags, scripts)
+    encoded: tuple[EncodedFile, ...] = ()
     try:
-        program = compile_showing(model, everything, library, (Shown.SCRIPTS,) if library else ())
+        with source_of(model, everything, library, encoding) as source:
+            shown = (Shown.SCRIPTS,) if library else ()
+            program = compile_showing(source.program, (*everything, *source.flags), library, shown)
+            applied = _by_script(program.scripts)
+            unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
+            unmeasured = _by_script([dispatch for dispatch in program.scripts if not _is_measured(dispatch, scripts)])
+            write = not (strict and (unused or unmeasured or different))
+            if write:
+                write_output(Path(output), program.vmfb)
+                encoded = source.install()
     except ModelCompileError as error:
         if rewrite and f"{library}:" in error.diagnostics:
             raise UserError(
@@ -91,14 +119,9 @@ def compile_tuned(
                 "the same --store, so that dispatches that both have are not measured again"
             ) from error
         raise
-    applied = _by_script(program.scripts)
-    unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
-    unmeasured = _by_script([dispatch for dispatch in program.scripts if not _is_measured(dispatch, scripts)])
-    write = not (strict and (unused or unmeasured or different))
-    if write:
-        _write(Path(output), program.vmfb)
     device = str(folder.summary.get("program", {}).get("device") or "")
-    return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, different, device, rewrite)
+    written = str(output) if write else None
+    return TunedCompilation(written, applied, unused, unmeasured, different, device, rewrite, encoded)
 
 
 def _require_no_input(output: Path, inputs: Sequence[Path]) -> None:
@@ -108,7 +131,7 @@ def _require_no_input(output: Path, inputs: Sequence[Path]) -> None:
         UserError: See above.
     """
     if any(path.exists() and output.exists() and output.samefile(path) for path in inputs):
-        raise UserError(f"{output} is read for this; name another file with -o")
+        raise UserError(f"{output} is read for this; name another file")
 
 
 def _require_unedited_program(folder: TunedFolder) -> None:
@@ -138,10 +161,3 @@ def _by_script(dispatches: Sequence[TunedDispatch]) -> dict[str, tuple[str, ...]
 def _is_measured(dispatch: TunedDispatch, scripts: Mapping[str, Mapping[str, str]]) -> bool:
     """Say whether the code of a dispatch is what was measured; true where the library does not say what that was."""
     return dispatch.code == (scripts.get(dispatch.sequence, {}).get("code") or dispatch.code)
-
-
-def _write(output: Path, program: bytes) -> None:
-    try:
-        replace_file(output, program)
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written: {(error.strerror or str(error)).lower()}") from error

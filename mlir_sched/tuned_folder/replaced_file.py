@@ -1,5 +1,6 @@
 """The one way in which files are written that users asked for: whole or not at all, wherever the path leads."""
 
+import mmap
 import os
 import secrets
 from contextlib import suppress
@@ -8,7 +9,7 @@ from pathlib import Path
 _BEGIN, _END = ".mlir-sched-", ".new"
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes | mmap.mmap) -> None:
     """Write a file whole or not at all, with the permissions that the umask leaves.
 
     A link is written through, so that its target is replaced and the link stays. What is no regular file, such as a

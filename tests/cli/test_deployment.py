@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import iree.runtime as rt
 import numpy as np
 import pytest
 from channels_first_networks import network
@@ -15,9 +16,33 @@ from rewriting import library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
 from mlir_sched.compiler.flags import read_response_file, write_response_file
+from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 
 pytestmark = pytest.mark.promise
+
+SCALED = """
+util.global private @weights = #flow.parameter.named<"model"::"weights"> : tensor<8x12xf32>
+util.global private @scale = #flow.parameter.named<"model"::"scale"> : tensor<12xf32>
+func.func @main(%rows: tensor<4x8xf32>) -> tensor<4x12xf32> {
+  %weights = util.global.load @weights : tensor<8x12xf32>
+  %scale = util.global.load @scale : tensor<12xf32>
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x12xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x12xf32>) -> tensor<4x12xf32>
+  %sums = linalg.matmul ins(%rows, %weights : tensor<4x8xf32>, tensor<8x12xf32>)
+                        outs(%start : tensor<4x12xf32>) -> tensor<4x12xf32>
+  %scaled = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sums, %scale : tensor<4x12xf32>, tensor<12xf32>) outs(%empty : tensor<4x12xf32>) {
+  ^bb0(%x: f32, %s: f32, %o: f32):
+    %y = arith.mulf %x, %s : f32
+    linalg.yield %y : f32
+  } -> tensor<4x12xf32>
+  return %scaled : tensor<4x12xf32>
+}
+"""
+"""A product whose scale can go into the weights."""
 
 
 @pytest.fixture
@@ -122,6 +147,53 @@ def test_a_rewrite_of_another_program_is_refused(cli: Cli, moved: Path) -> None:
     write(cli.folder, network().replace("pooling_nchw_max", "pooling_nchw_sum"))
     expected = f"{moved}: its rewrite channels_last was made for another program than {model}; tune this one"
     assert expected in cli.refused("compile", model, "--tuned", moved)
+
+
+@pytest.fixture
+def scaled(cli: Cli) -> Path:
+    """A folder for a model with weights in a file, whose rewrite computes other weights from them."""
+    numbers = {"weights": np.arange(96, dtype=np.float32).reshape(8, 12), "scale": np.arange(12, dtype=np.float32)}
+    rt.save_archive_file(numbers, cli.folder / "weights.irpa")
+    folder = cli.folder / "scaled"
+    folder.mkdir()
+    model = write(cli.folder, SCALED)
+    (folder / "flags.txt").write_text(write_response_file(library_for(FoldedConstants(), model, folder)))
+    return folder
+
+
+def test_compile_encodes_weights(cli: Cli, scaled: Path) -> None:
+    files = ("--parameters", "model=weights.irpa", "--encode", "model=encoded.irpa")
+    ended = cli("compile", "model.mlir", "--tuned", scaled, "-o", "out.vmfb", *files)
+    assert (ended.code, ended.err) == (0, "")
+    assert "the whole program is rewritten: folded_constants" in ended.out
+    assert "wrote encoded.irpa, to run with --parameters=model=encoded.irpa: " in ended.out
+    assert "with 1 computed and 0 original tensors" in ended.out
+    assert cli("compile", "model.mlir", "--tuned", scaled, "-o", "whole.vmfb").code == 0
+    rows = [np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)]
+    expected = run((cli.folder / "whole.vmfb").read_bytes(), rows, weights=cli.folder / "weights.irpa")
+    encoded = run((cli.folder / "out.vmfb").read_bytes(), rows, weights=cli.folder / "encoded.irpa")
+    np.testing.assert_array_equal(encoded, expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--parameters", "model=weights.irpa"), "give --encode to encode them"),
+        (("--encode", "model=encoded.irpa"), "add --parameters model=FILE.irpa"),
+        (("--parameters", "model=weights.irpa", "--encode", "encoded.irpa"), "is needed: --encode model=FILE.irpa"),
+        (("--parameters", "model=weights.irpa", "--encode", "model=encoded.bin"), "has to end in .irpa"),
+        (("--parameters", "model=weights.irpa", "--encode", "model=weights.irpa"), "weights.irpa is read for this"),
+        (("--parameters", "model=none.irpa", "--encode", "model=encoded.irpa"), "none.irpa: no such file"),
+    ],
+)
+def test_weights_that_cannot_be_encoded_are_refused(
+    arguments: tuple[str, ...], expected: str, cli: Cli, scaled: Path
+) -> None:
+    weights = (cli.folder / "weights.irpa").read_bytes()
+    assert expected in cli.refused("compile", "model.mlir", "--tuned", scaled, *arguments)
+    assert not (cli.folder / "model.vmfb").exists()
+    assert not (cli.folder / "encoded.irpa").exists()
+    assert (cli.folder / "weights.irpa").read_bytes() == weights
 
 
 def test_relocate_has_plain_iree_compile_use_a_moved_folder(cli: Cli, moved: Path, tuned: tuple[Path, Ended]) -> None:

@@ -81,6 +81,12 @@ def steps_of(made: ProgramRewrite | Plan) -> tuple[ProgramRewrite, ...]:
     return made.steps if isinstance(made, Plan) else (made,)
 
 
-def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main") -> np.ndarray:
-    module = rt.load_vm_module(rt.VmModule.copy_buffer((config := rt.Config("local-sync")).vm_instance, vmfb), config)
-    return np.asarray(module[name](*inputs).to_host())
+def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main", weights: str | Path = "") -> np.ndarray:
+    """Return the result of a program's function; its parameters, if any, are those of a file, in the scope model."""
+    modules, config = [], rt.Config("local-sync")
+    if weights:
+        index = rt.ParameterIndex()
+        index.load(str(weights))
+        modules.append(rt.create_io_parameters_module(config.vm_instance, index.create_provider(scope="model")))
+    modules.append(rt.VmModule.copy_buffer(config.vm_instance, vmfb))
+    return np.asarray(rt.load_vm_modules(*modules, config=config)[-1][name](*inputs).to_host())

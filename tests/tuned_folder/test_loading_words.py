@@ -24,7 +24,14 @@ MORE = 2**28
 def test_loading_is_told_where_it_takes_far_more() -> None:
     assert WORDS in summary_lines(WHOLE)
     assert WORDS not in summary_lines(RESULT)
-    assert loading_lines(replace(LOADING, tuned=LOADING.untuned)) == []
+    assert loading_lines(replace(LOADING, tuned=LOADING.untuned), ["model=weights.irpa"]) == []
+
+
+def test_weights_in_files_can_be_computed_ahead_of_loading() -> None:
+    assert loading_lines(LOADING, []) == [WORDS]
+    advice = f"{WORDS}; mlir-sched compile --encode computes weights ahead of that"
+    assert loading_lines(LOADING, ["model=weights.irpa"]) == [advice]
+    assert advice in summary_lines(replace(WHOLE, parameters=("model=weights.irpa",)))
 
 
 def test_the_page_tells_what_is_known_of_loading() -> None:

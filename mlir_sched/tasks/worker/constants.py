@@ -18,7 +18,7 @@ LEAST_BYTES = 2**21
 MOST_BYTES = 2**28
 """Constants that no cache of a core's share holds, about."""
 _CONSTANTS = ("arith.constant", "flow.tensor.constant")
-_VIEWS = ("flow.tensor.reshape", "flow.tensor.bitcast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.cast")
+VIEWS = ("flow.tensor.reshape", "flow.tensor.bitcast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.cast")
 
 
 def reuse_bytes(module: Any) -> int:
@@ -48,7 +48,7 @@ def changed_globals(module: Any) -> frozenset[str]:
 def is_constant(value: Any, changed: Collection[str]) -> bool:
     """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one."""
     op = producer(value)
-    while op is not None and op.name in _VIEWS:
+    while op is not None and op.name in VIEWS:
         op = producer(op.operands[0])
     if op is None or op.name != "util.global.load":
         return op is not None and op.name in _CONSTANTS

@@ -87,7 +87,7 @@ def _results(block: Any, hidden: Collection[str]) -> list[tuple[Any, ShownResult
         if op.name != "flow.dispatch" and not op.regions:
             continue
         for value in op.results:
-            spec = _spec(value.type)
+            spec = readable_spec(value.type)
             if spec is not None and spec.element_type not in hidden and not _is_written_on(value):
                 found.append((value, ShownResult(maker, spec)))
     return found
@@ -106,7 +106,7 @@ def _is_written_on(value: Any) -> bool:
     return False
 
 
-def _spec(type_: Any) -> TensorSpec | None:
+def readable_spec(type_: Any) -> TensorSpec | None:
     """Return the tensor of a type; None for a type whose values cannot be read."""
     if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape or type_.encoding is not None:
         return None
