@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of
-from benchmarks.figures.result_table import Figure, ResultColumn, ResultTable, Unit
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import Columns, ResultColumn, ResultTable, Unit
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.outcome import LoadCost
 from mlir_sched.processes.temporary import temporary_folder
@@ -29,7 +29,6 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tensors.parameters import ParameterFile, parameter_files
-from mlir_sched.text import console, mebibytes, seconds, table
 from mlir_sched.tuned_folder.names import LIBRARY
 
 WEIGHTS, MIB = "weights.irpa", 2**20
@@ -62,31 +61,25 @@ class Loaded:
         return self.cost.resident_bytes / self.plain.resident_bytes
 
 
+COLUMNS: Columns[Loaded] = {
+    ResultColumn("most memory over plain", Unit.RATIO): lambda row: round(row.peak, 2),
+    ResultColumn("memory then over plain", Unit.RATIO): lambda row: round(row.resident, 2),
+    ResultColumn("most memory, MiB", Unit.NUMBER): lambda row: round(row.cost.peak_bytes / MIB, 1),
+    ResultColumn("files, MiB", Unit.NUMBER): lambda row: round(row.file_bytes / MIB, 1),
+    ResultColumn("seconds", Unit.SECONDS): lambda row: float(f"{row.cost.seconds:.2g}"),
+}
+
+
 def main() -> None:
     """Print a row per program, and a line per variant that cannot be loaded."""
-    parser = _parser()
-    arguments = parser.parse_args()
-    publishing, target = publishing_of(parser, arguments), detect_target("llvm-cpu", arguments.threads)
+    arguments, publishing = parsed(_parser())
+    target = detect_target("llvm-cpu", arguments.threads)
     rows = [row for model in arguments.models for row in _rows(model, target, arguments)]
-    shown = table("program", ">seconds", ">most memory", ">memory then", ">most / plain", ">then / plain", ">files")
-    for row in rows:
-        memory = mebibytes(row.cost.peak_bytes), mebibytes(row.cost.resident_bytes)
-        ratios = f"{row.peak:.2f}", f"{row.resident:.2f}"
-        shown.add_row(row.name, seconds(row.cost.seconds), *memory, *ratios, mebibytes(row.file_bytes))
-    console().print(shown)
-    if publishing:
-        publishing.add(results_table(rows, publishing, arguments.threads), target)
+    publishing.show(results_table(rows, publishing, arguments.threads), target)
 
 
 def results_table(rows: Sequence[Loaded], publishing: Publishing, threads: int) -> ResultTable:
     """Return the table for a page of results."""
-    columns = (
-        ResultColumn("most memory over plain", Unit.RATIO),
-        ResultColumn("memory then over plain", Unit.RATIO),
-        ResultColumn("most memory, MiB", Unit.NUMBER),
-        ResultColumn("files, MiB", Unit.NUMBER),
-        ResultColumn("seconds", Unit.SECONDS),
-    )
     return publishing.table(
         name="loading",
         question="tool",
@@ -95,15 +88,10 @@ def results_table(rows: Sequence[Loaded], publishing: Publishing, threads: int) 
         seeds=(0,),
         spread="none; medians of loads in processes of their own",
         rows_are="network and program",
-        columns=columns,
-        rows=((row.name, tuple(map(Figure, _figures(row)))) for row in rows),
+        columns=COLUMNS,
+        rows=[(row.name, row) for row in rows],
         interleaving="One process after the other",
     )
-
-
-def _figures(row: Loaded) -> tuple[float, ...]:
-    sizes = (round(size / MIB, 1) for size in (row.cost.peak_bytes, row.file_bytes))
-    return round(row.peak, 2), round(row.resident, 2), *sizes, float(f"{row.cost.seconds:.2g}")
 
 
 def _rows(model: Path, target: Target, arguments: argparse.Namespace) -> Iterator[Loaded]:
@@ -183,12 +171,11 @@ def _median(costs: Sequence[LoadCost]) -> LoadCost:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks loading", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
     parser.add_argument("--variants", nargs="*", default=[], help="names of variants; all by default")
     parser.add_argument("--encode", action="store_true", help="also load every program with its weights encoded")
     parser.add_argument("--algorithms", action="store_true", help="also a variant with all other algorithms")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=3, help="loads of each program; medians are shown")
-    add_arguments(parser)
     return parser
