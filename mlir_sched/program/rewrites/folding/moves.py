@@ -23,6 +23,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     collapse,
     copied,
     expand,
+    groups_of,
     slice_of,
     transposed,
     with_unit_dims,
@@ -57,7 +58,7 @@ def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[in
     shapes = op.operands[0].type.shape, op.result.type.shape
     split = shapes[0] if op.name == COLLAPSE else shapes[1]
     found = list[int]()
-    for merged, dims in enumerate(_groups(op)):
+    for merged, dims in enumerate(groups_of(op)):
         parts = [split[dim] for dim in dims]
         own = [sizes[dim] for dim in dims] if _merges(op, back=back) else [sizes[merged]]
         if prod(own) not in (1, prod(parts)):
@@ -83,8 +84,8 @@ def moved(op: Any, factor: Any, *, back: bool = False) -> Any:
         kept = with_unit_dims(factor, [factor.type.shape[dim] for dim in sorted(loops)])
         return transposed(kept, [order.index(dim) for dim in range(len(loops))])
     if _merges(op, back=back):
-        return collapse(factor, _groups(op))
-    return expand(factor, _groups(op), sizes)
+        return collapse(factor, groups_of(op))
+    return expand(factor, groups_of(op), sizes)
 
 
 def repeated(op: Any, value: Any) -> Any:
@@ -147,8 +148,3 @@ def _copied_sizes(op: Any, sizes: Sequence[int], *, back: bool) -> list[int] | N
 def _merges(op: Any, *, back: bool) -> bool:
     """Say whether a reshape, or its inverse, makes one dimension of several."""
     return bool(op.name == COLLAPSE) != back
-
-
-def _groups(op: Any) -> list[list[int]]:
-    """Return which dimensions a reshape makes one, or which it makes of each."""
-    return [[ir.IntegerAttr(dim).value for dim in ir.ArrayAttr(group)] for group in op.attributes["reassociation"]]
