@@ -24,6 +24,7 @@ CLOCKED = {
 }
 ALLOWED = {
     ("mlir_sched/targets/target.py", "device == LOCAL_SYNC"): "the one place that reads what a device's name says",
+    ("mlir_sched/program/worker/encoder.py", "device != 'local'"): "what a program that IREE made says of its device",
     ("mlir_sched/tuning/options.py", "self.device not in (None, LOCAL_TASK)"): "what the user may ask for",
 }
 """Tests of names that have to be somewhere, with the reason."""

@@ -11,10 +11,17 @@ from iree.compiler.dialects import tensor
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.layout.channel_dims import Form, reshaped_groups
 from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EXPAND, SLICE, collapse, expand, transposed
+from mlir_sched.program.rewrites.linalg_ops import (
+    COLLAPSE,
+    CONCAT,
+    EXPAND,
+    SLICE,
+    TRANSPOSE,
+    collapse,
+    expand,
+    transposed,
+)
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around, sides_of, surrounded_alike
-
-TRANSPOSE = "linalg.transpose"
 
 
 class Transpositions(Rule):
