@@ -18,8 +18,8 @@ from mlir_sched.program.rewrites.folding.linear import INIT, Linear, all_maps_of
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, TRANSPOSE, depends_on
 
 MIN_RUN = 4
-"""Fewest channels of a run on average, for images of a network for pictures on one core with AVX-512: a run is a copy of
-its own, which takes as long as about four channels in a transpose, however few channels it has."""
+"""Fewest channels of a run on average. A run is a copy of its own, which takes as long as about four channels in a
+transpose, however few channels it has; judged on images of 7 to 56 pixels a side, one core with AVX-512."""
 
 
 def permuted_reads(program: ir.Module) -> list[PermutedRead]:
