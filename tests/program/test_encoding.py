@@ -11,6 +11,7 @@ import iree.runtime as rt
 import numpy as np
 import pytest
 from rewriting import library_for, run, write
+from scaled_product import SCALED, SIZE, write_weights
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.flags import library_in, without_library
@@ -28,37 +29,12 @@ from mlir_sched.tensors.parameters import ParameterFile
 
 pytestmark = pytest.mark.promise
 
-SIZE = 2048
-ROWS, MATRIX, VECTOR = f"tensor<4x{SIZE}xf32>", f"tensor<{SIZE}x{SIZE}xf32>", f"tensor<{SIZE}xf32>"
-SCALED = f"""
-util.global private @weights = #flow.parameter.named<"model"::"weights"> : {MATRIX}
-util.global private @numbers = #flow.parameter.named<"model"::"numbers"> : {VECTOR}
-func.func @main(%image: {ROWS}) -> {ROWS} {{
-  %weights = util.global.load @weights : {MATRIX}
-  %numbers = util.global.load @numbers : {VECTOR}
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : {ROWS}
-  %start = linalg.fill ins(%zero : f32) outs(%empty : {ROWS}) -> {ROWS}
-  %sums = linalg.matmul ins(%image, %weights : {ROWS}, {MATRIX}) outs(%start : {ROWS}) -> {ROWS}
-  %scaled = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
-      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
-      ins(%sums, %numbers : {ROWS}, {VECTOR}) outs(%empty : {ROWS}) {{
-  ^bb0(%x: f32, %n: f32, %o: f32):
-    %y = arith.mulf %x, %n : f32
-    linalg.yield %y : f32
-  }} -> {ROWS}
-  return %scaled : {ROWS}
-}}
-"""
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model and its weights."""
     path = tmp_path_factory.mktemp("encoding").resolve()
-    rng, sizes = np.random.default_rng(0), {"weights": (SIZE, SIZE), "numbers": (SIZE,)}
-    arrays = {name: rng.standard_normal(size).astype(np.float32) for name, size in sizes.items()}
-    rt.save_archive_file(arrays, path / "weights.irpa")
+    write_weights(path / "weights.irpa")
     write(path, SCALED)
     return path
 

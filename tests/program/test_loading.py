@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import iree.runtime as rt
-import numpy as np
 import pytest
 from emission_cases import Nothing
 from fixed_targets import FIXED_VULKAN
 from rewriting import library_for, write
+from scaled_product import MATRIX, PRODUCT, ROWS, SCALED, SIZE, scaled, write_weights
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import EnvironmentFailureError
@@ -80,37 +79,6 @@ def test_nothing_is_known_where_a_process_is_lost_or_programs_run_elsewhere(thre
     assert threads == []
 
 
-SIZE = 2048
-ROWS, MATRIX, VECTOR = f"tensor<4x{SIZE}xf32>", f"tensor<{SIZE}x{SIZE}xf32>", f"tensor<{SIZE}xf32>"
-PRODUCT = f"""
-util.global private @weights = #flow.parameter.named<"model"::"weights"> : {MATRIX}
-util.global private @numbers = #flow.parameter.named<"model"::"numbers"> : {VECTOR}
-func.func @main(%image: {ROWS}) -> {ROWS} {{
-  %weights = util.global.load @weights : {MATRIX}
-  %numbers = util.global.load @numbers : {VECTOR}
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : {ROWS}
-  %start = linalg.fill ins(%zero : f32) outs(%empty : {ROWS}) -> {ROWS}
-  %sums = linalg.matmul ins(%image, %weights : {ROWS}, {MATRIX}) outs(%start : {ROWS}) -> {ROWS}
-"""
-
-
-def scaled(value: str, kind: str) -> str:
-    """Return ops that scale the columns of a value by numbers."""
-    return f"""
-  %into = tensor.empty() : {kind}
-  %scaled = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
-      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
-      ins({value}, %numbers : {kind}, {VECTOR}) outs(%into : {kind}) {{
-  ^bb0(%x: f32, %n: f32, %o: f32):
-    %y = arith.mulf %x, %n : f32
-    linalg.yield %y : f32
-  }} -> {kind}"""
-
-
-SCALED = f"""{PRODUCT}{scaled("%sums", ROWS)}
-  return %scaled : {ROWS}
-}}"""
 BESIDE = f"""{PRODUCT}{scaled("%weights", MATRIX)}
   %both = linalg.matmul ins(%image, %scaled : {ROWS}, {MATRIX}) outs(%sums : {ROWS}) -> {ROWS}
   return %both : {ROWS}
@@ -120,9 +88,8 @@ BESIDE = f"""{PRODUCT}{scaled("%weights", MATRIX)}
 
 @pytest.mark.promise
 def test_folded_weights_replace_the_originals(tmp_path: Path, here: Target) -> None:
-    rng, weights = np.random.default_rng(0), (tmp_path / "weights.irpa").resolve()
-    sizes = {"weights": (SIZE, SIZE), "numbers": (SIZE,)}
-    rt.save_archive_file({name: rng.standard_normal(size).astype(np.float32) for name, size in sizes.items()}, weights)
+    weights = (tmp_path / "weights.irpa").resolve()
+    write_weights(weights)
     model = write(tmp_path, SCALED)
     plain = build_variant(model, here, Variant(Plan()), (ParameterFile("model", str(weights)),))
     folded = CompiledModel(compile_to_bytes(model, library_for(FoldedConstants(), model, tmp_path)))

@@ -1,11 +1,11 @@
 """Permutations of channels between linear ops, in the weights of the op that reads the channels.
 
-A ShuffleNet splits channels, computes one half, joins both and interleaves them; written as a reshape, a transpose and
-a reshape, that is a copy of the whole image, element by element where channels lie side by side. A linear op may read
-the channels in any order that its weights have, too: it reads runs of adjacent channels of the values that they come
-from, one behind the other. What is in between and computes every channel alike, such as a depthwise convolution, has
-its own numbers permuted. Weights are permuted once: at compile time where they are constants of the module, when the
-module is loaded where they are parameters.
+A block that shuffles channels splits them, computes one half, joins both and interleaves them; written as a reshape, a
+transpose and a reshape, that is a copy of the whole image, element by element where channels lie side by side. A linear
+op may read the channels in any order that its weights have, too: it reads runs of adjacent channels of the values that
+they come from, one behind the other. What is in between and computes every channel alike, such as a depthwise
+convolution, has its own numbers permuted. Weights are permuted once: at compile time where they are constants of the
+module, when the module is loaded where they are parameters.
 
 Sums have the same terms in another order. For n of them, a result differs from the exact one by at most ``n epsilon``
 times the sum of all magnitudes, in both programs (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section
