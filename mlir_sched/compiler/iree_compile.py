@@ -67,7 +67,8 @@ class ModelCompileError(MlirSchedError):
     """``iree-compile`` failed, or printed an error and went on.
 
     Attributes:
-        diagnostics: All messages of the compiler; the exception's own message is a few lines from the first error on.
+        diagnostics: All messages of the compiler, or how it ended where a crash left none; empty where it is not the
+            compiler that failed. The exception's own message is a few lines from the first error on.
     """
 
     def __init__(self, message: str, diagnostics: str = "") -> None:
@@ -228,7 +229,8 @@ def _running_iree_compile(
             if done.code != 0 and says_shortage(messages):
                 raise EnvironmentFailureError(_summary(model_path, done.code, messages))
             if done.code != 0 or _ERROR.search(messages):
-                raise ModelCompileError(_summary(model_path, done.code, messages), messages)
+                summary = _summary(model_path, done.code, messages)
+                raise ModelCompileError(summary, messages or summary)
             return done.output.decode(errors="replace")
 
         yield wait

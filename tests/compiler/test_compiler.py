@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from mlir_sched.compiler.passes import run_passes
 from mlir_sched.compiler.worker_process import Worker, candidate_limits
 from mlir_sched.errors import CompilerError, FailureClass, UserError
 from mlir_sched.processes import child
+from mlir_sched.processes.executable import Ended
 from mlir_sched.processes.limits import ChildTimeoutError
 from mlir_sched.tasks.task import Task
 from mlir_sched.transform_scripts.script.form import script_context
@@ -452,3 +454,11 @@ def test_a_model_that_needs_too_much_memory_is_the_users_to_know(
     with pytest.raises(UserError, match=r"model\.mlir: stopped: it used more than 20 MiB of memory"):
         compile_model(model, cases.FLAGS, None, tmp_path / "model.vmfb")
     assert not (tmp_path / "model.vmfb").exists()
+
+
+def test_a_crash_that_says_nothing_is_told_by_how_the_compiler_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = nullcontext(lambda: Ended(-signal.SIGSEGV, b"", b""))
+    monkeypatch.setattr("mlir_sched.compiler.iree_compile.running_program", lambda *_: ended)
+    with pytest.raises(ModelCompileError, match="killed by SIGSEGV") as crash:
+        compile_model("model.mlir", (), None, Path("none.vmfb"))
+    assert "killed by SIGSEGV" in crash.value.diagnostics
