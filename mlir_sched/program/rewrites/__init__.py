@@ -8,6 +8,8 @@ from mlir_sched.program.rewrites.convolution.contiguous_filters import Contiguou
 from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
 from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution
 from mlir_sched.program.rewrites.convolution.winograd import Convolutions, Winograd
+from mlir_sched.program.rewrites.dispatches.single_dispatch import SingleDispatch
+from mlir_sched.program.rewrites.dispatches.split_reduction import SplitReduction
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.padding.fused import FusedPadding
@@ -15,9 +17,7 @@ from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
 from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program.rewrites.site_kind import SiteKind
-from mlir_sched.program.rewrites.split_reduction import SplitReduction
 
 Rewrites = tuple[ProgramRewrite, ...]
 """Rewrites that one program is made by, one after the other."""

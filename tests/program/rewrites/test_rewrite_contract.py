@@ -9,8 +9,8 @@ import pytest
 import row_products
 from contraction_payloads import matmul
 
+from mlir_sched.program.rewrites.dispatches.split_reduction import SplitReduction
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.program.rewrites.split_reduction import SplitReduction
 from mlir_sched.testing import RewriteTests
 
 pytestmark = pytest.mark.promise

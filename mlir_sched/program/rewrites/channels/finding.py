@@ -13,9 +13,9 @@ from mlir_sched.program.rewrites.channels.origin import is_known, origin
 from mlir_sched.program.rewrites.channels.passing import passing
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead, Step
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.linear import INIT, Linear, all_maps_of, linear
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, TRANSPOSE, depends_on
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, all_maps_of, linear
 
 MIN_RUN = 4
 """Fewest channels of a run on average. A run is a copy of its own, which takes as long as about four channels in a

@@ -16,9 +16,6 @@ from mlir_sched.compiler.operations import captured, producer, walk
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.linear import all_maps_of, source_loops
-from mlir_sched.program.rewrites.folding.moves import repeated
 from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
     EXPAND,
@@ -26,6 +23,9 @@ from mlir_sched.program.rewrites.linalg_ops import (
     depends_on,
     groups_of,
 )
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import all_maps_of, source_loops
+from mlir_sched.program.rewrites.linear.moves import repeated
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around, sides_of
 
 

@@ -13,8 +13,8 @@ from mlir_sched.program.rewrites.channels.order import Numbers, Run, numbered, r
 from mlir_sched.program.rewrites.channels.origin import Origin
 from mlir_sched.program.rewrites.channels.passing import Passing
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.linear import INIT, Linear
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedSite
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
 
 
 @dataclass(frozen=True, eq=False)

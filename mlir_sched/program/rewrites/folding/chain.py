@@ -14,9 +14,9 @@ from itertools import accumulate, chain, takewhile
 from typing import Any
 
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.folding.linear import INIT, Linear
-from mlir_sched.program.rewrites.folding.placed import PlacedStep
-from mlir_sched.program.rewrites.folding.step import Parts, Step
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
+from mlir_sched.program.rewrites.linear.placed import PlacedStep
+from mlir_sched.program.rewrites.linear.step import Parts, Step
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.dag_site import found_again
-from mlir_sched.program.rewrites.folding.ahead import Ahead, ahead
-from mlir_sched.program.rewrites.folding.behind import Behind, behind
 from mlir_sched.program.rewrites.folding.chain import Chain
-from mlir_sched.program.rewrites.folding.facts import Facts
 from mlir_sched.program.rewrites.folding.fronts import folded_fronts
-from mlir_sched.program.rewrites.folding.linear import Linear, linear
 from mlir_sched.program.rewrites.folding.run import Run, runs
-from mlir_sched.program.rewrites.folding.step import Parts, parts
+from mlir_sched.program.rewrites.linear.ahead import Ahead, ahead
+from mlir_sched.program.rewrites.linear.behind import Behind, behind
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import Linear, linear
+from mlir_sched.program.rewrites.linear.step import Parts, parts
 
 
 def sites(program: ir.Module) -> list[Chain | Run]:

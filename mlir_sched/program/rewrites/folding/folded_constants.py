@@ -24,9 +24,9 @@ from mlir_sched.program.rewrites.dag_site import DagRewrite
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import sites
 from mlir_sched.program.rewrites.folding.moved_constants import MovedConstants
-from mlir_sched.program.rewrites.folding.moves import is_move
 from mlir_sched.program.rewrites.folding.replacement import replacement
 from mlir_sched.program.rewrites.folding.run import Run
+from mlir_sched.program.rewrites.linear.moves import is_move
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 

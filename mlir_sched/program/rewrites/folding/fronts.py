@@ -7,8 +7,8 @@ from itertools import takewhile
 from math import prod
 from typing import Any
 
-from mlir_sched.program.rewrites.folding.ahead import Ahead
-from mlir_sched.program.rewrites.folding.behind import Behind
+from mlir_sched.program.rewrites.linear.ahead import Ahead
+from mlir_sched.program.rewrites.linear.behind import Behind
 
 Fronts = Mapping[Any, Ahead]
 """What stands in front of linear ops, by these."""

@@ -11,12 +11,12 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.behind import Forward
-from mlir_sched.program.rewrites.folding.composed import Given
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.placed import PlacedStep, Steps
-from mlir_sched.program.rewrites.folding.step import Step, parts
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, maps_of, resized, slice_of
+from mlir_sched.program.rewrites.linear.behind import Forward
+from mlir_sched.program.rewrites.linear.composed import Given
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.placed import PlacedStep, Steps
+from mlir_sched.program.rewrites.linear.step import Step, parts
 
 
 @dataclass(frozen=True)

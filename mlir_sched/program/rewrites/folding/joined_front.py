@@ -12,16 +12,16 @@ from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.folding.affine import Affine
-from mlir_sched.program.rewrites.folding.ahead import Back
-from mlir_sched.program.rewrites.folding.behind import Behind
-from mlir_sched.program.rewrites.folding.composed import Given, Numbers, composed, factors_of
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.linear import Linear
-from mlir_sched.program.rewrites.folding.placed import PlacedStep
 from mlir_sched.program.rewrites.folding.run import steps_back
-from mlir_sched.program.rewrites.folding.step import Parts, Step, parts
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, dims_map, generic, number
+from mlir_sched.program.rewrites.linear.affine import Affine
+from mlir_sched.program.rewrites.linear.ahead import Back
+from mlir_sched.program.rewrites.linear.behind import Behind
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, factors_of
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import Linear
+from mlir_sched.program.rewrites.linear.placed import PlacedStep
+from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
 
 
 @dataclass(frozen=True)

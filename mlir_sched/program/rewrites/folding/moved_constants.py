@@ -16,17 +16,17 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.dag_site import DagRewrite, found_again
-from mlir_sched.program.rewrites.folding.behind import Behind, Forward
-from mlir_sched.program.rewrites.folding.facts import Facts
 from mlir_sched.program.rewrites.folding.finding import begins
 from mlir_sched.program.rewrites.folding.join import Join, joins
 from mlir_sched.program.rewrites.folding.joined_front import JoinedFront, joined_fronts
-from mlir_sched.program.rewrites.folding.linear import Linear
-from mlir_sched.program.rewrites.folding.moves import is_part
 from mlir_sched.program.rewrites.folding.part import Part, factor_of
-from mlir_sched.program.rewrites.folding.step import Step
-from mlir_sched.program.rewrites.folding.walk import Loops
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, SLICE
+from mlir_sched.program.rewrites.linear.behind import Behind, Forward
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import Linear
+from mlir_sched.program.rewrites.linear.moves import is_part
+from mlir_sched.program.rewrites.linear.step import Step
+from mlir_sched.program.rewrites.linear.walk import Loops
 
 Site = Part | Join | JoinedFront
 

@@ -18,10 +18,10 @@ from iree.compiler.dialects import arith
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.affine import Affine
-from mlir_sched.program.rewrites.folding.composed import Given, Numbers, composed
-from mlir_sched.program.rewrites.folding.placed import Steps
 from mlir_sched.program.rewrites.folding.replacement import passed
+from mlir_sched.program.rewrites.linear.affine import Affine
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed
+from mlir_sched.program.rewrites.linear.placed import Steps
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.folding.affine import Affine
 from mlir_sched.program.rewrites.folding.chain import Chain
-from mlir_sched.program.rewrites.folding.composed import Given, Numbers, composed, factors_of
-from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
-from mlir_sched.program.rewrites.folding.linear import INIT
-from mlir_sched.program.rewrites.folding.moves import moved, repeated
-from mlir_sched.program.rewrites.folding.placed import PlacedStep
-from mlir_sched.program.rewrites.folding.step import SCALE
 from mlir_sched.program.rewrites.linalg_ops import (
     copied,
     dims_map,
@@ -25,6 +18,13 @@ from mlir_sched.program.rewrites.linalg_ops import (
     with_unit_dims,
     zeros,
 )
+from mlir_sched.program.rewrites.linear.affine import Affine
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, factors_of
+from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
+from mlir_sched.program.rewrites.linear.linear_op import INIT
+from mlir_sched.program.rewrites.linear.moves import moved, repeated
+from mlir_sched.program.rewrites.linear.placed import PlacedStep
+from mlir_sched.program.rewrites.linear.step import SCALE
 
 
 def replacement(site: Chain, given: Given) -> Any:

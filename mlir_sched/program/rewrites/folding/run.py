@@ -11,11 +11,11 @@ from typing import Any
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.folding.affine import Affine
-from mlir_sched.program.rewrites.folding.composed import Given, Numbers, composed, factors_of
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.placed import Steps
-from mlir_sched.program.rewrites.folding.step import Parts, Step, parts
+from mlir_sched.program.rewrites.linear.affine import Affine
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, factors_of
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.placed import Steps
+from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,12 @@ from mlir_sched.program.rewrites.layout.channel_dims import Order
 from mlir_sched.program.rewrites.layout.choice import choose
 from mlir_sched.program.rewrites.layout.constant_ranges import ConstantRanges
 from mlir_sched.program.rewrites.layout.fused_elementwise import FusedElementwise
-from mlir_sched.program.rewrites.layout.moves import begun_by
 from mlir_sched.program.rewrites.layout.ordered_reads import OrderedReads
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.layout.reading import read
-from mlir_sched.program.rewrites.layout.rule import NAME, Rule
 from mlir_sched.program.rewrites.layout.rules import RULES
+from mlir_sched.program.rewrites.layout.rules.moves import begun_by
+from mlir_sched.program.rewrites.layout.rules.rule import NAME, Rule
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, transposed
 from mlir_sched.program.rewrites.replacement import operand_of, ops_named, result_of
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite

@@ -13,8 +13,8 @@ from mlir_sched.compiler.operations import captured, producer, walk
 from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant, scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import found_again
-from mlir_sched.program.rewrites.folding.linear import INIT, Linear, linear, source_loops, starts_with_zeros
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, depends_on, is_elementwise, maps_of
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear, source_loops, starts_with_zeros
 from mlir_sched.program.rewrites.recurrent.step_product import Step, StepProduct
 
 LOOP = "scf.for"

@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from mlir_sched.program.rewrites.constant_values import constant_key
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.folding.linear import INIT, Linear
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
 from mlir_sched.program.rewrites.site_rewrite import OpSite
 
 

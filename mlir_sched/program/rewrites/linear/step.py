@@ -12,12 +12,12 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.attention.decomposed import ATTENTION
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.folding.affine import Affine, applied, scaled
-from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.linear import INIT, multiplies_and_adds
-from mlir_sched.program.rewrites.folding.moves import is_move, is_rotation, rotated
 from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, number
+from mlir_sched.program.rewrites.linear.affine import Affine, applied, scaled
+from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import INIT, multiplies_and_adds
+from mlir_sched.program.rewrites.linear.moves import is_move, is_rotation, rotated
 from mlir_sched.program.rewrites.padding.tensor_pad import pads_with_zeros
 
 QUERIES, SCALE = 0, 3

@@ -12,8 +12,8 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import LOAD, constant_globals, global_of, is_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.folding.linear import source_loops
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND
+from mlir_sched.program.rewrites.linear.linear_op import source_loops
 
 
 @dataclass(frozen=True)

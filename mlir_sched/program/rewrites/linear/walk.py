@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.linear import Linear
-from mlir_sched.program.rewrites.folding.step import Step
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import Linear
+from mlir_sched.program.rewrites.linear.step import Step
 
 Loops = frozenset[int | None]
 """The loops of a linear op that numbers lie along."""

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.folding.facts import Facts
-from mlir_sched.program.rewrites.folding.linear import Linear
-from mlir_sched.program.rewrites.folding.moves import moved_sizes
-from mlir_sched.program.rewrites.folding.step import Parts, Step, parts
-from mlir_sched.program.rewrites.folding.walk import Loops, Walk
+from mlir_sched.program.rewrites.linear.facts import Facts
+from mlir_sched.program.rewrites.linear.linear_op import Linear
+from mlir_sched.program.rewrites.linear.moves import moved_sizes
+from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
+from mlir_sched.program.rewrites.linear.walk import Loops, Walk
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from mlir_sched.program.rewrites.layout.loops import Loops
-from mlir_sched.program.rewrites.layout.moves import Joins, Paddings, Reshapes, Slices, Transpositions
-from mlir_sched.program.rewrites.layout.rule import Rule
-from mlir_sched.program.rewrites.layout.windows import Windows
+from mlir_sched.program.rewrites.layout.rules.loops import Loops
+from mlir_sched.program.rewrites.layout.rules.moves import Joins, Paddings, Reshapes, Slices, Transpositions
+from mlir_sched.program.rewrites.layout.rules.rule import Rule
+from mlir_sched.program.rewrites.layout.rules.windows import Windows
 
 RULES: Mapping[str, Rule] = {
     name: rule

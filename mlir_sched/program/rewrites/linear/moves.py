@@ -13,7 +13,6 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.folding.linear import source_loops
 from mlir_sched.program.rewrites.linalg_ops import (
     CAST,
     COLLAPSE,
@@ -28,6 +27,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     transposed,
     with_unit_dims,
 )
+from mlir_sched.program.rewrites.linear.linear_op import source_loops
 from mlir_sched.program.rewrites.padding.tensor_pad import padded_alike, pads_with_zeros, sides_of
 
 

@@ -10,16 +10,16 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.affine import Affine
-from mlir_sched.program.rewrites.folding.elementwise import factor_sizes
-from mlir_sched.program.rewrites.folding.placed import PlacedStep
-from mlir_sched.program.rewrites.folding.step import Parts
 from mlir_sched.program.rewrites.linalg_ops import (
     dims_map,
     generic,
     generic_of_several,
     with_unit_dims,
 )
+from mlir_sched.program.rewrites.linear.affine import Affine
+from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
+from mlir_sched.program.rewrites.linear.placed import PlacedStep
+from mlir_sched.program.rewrites.linear.step import Parts
 
 Given = Mapping[Path, Any]
 """The values that the ways of a chain lead to."""

@@ -19,7 +19,7 @@ from mlir_sched.program.rewrites.convolution_ops import (
 )
 from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.layout.channel_dims import Dims
-from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order, marked
+from mlir_sched.program.rewrites.layout.rules.rule import Axes, Orders, Rule, in_order, marked
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
     generic,

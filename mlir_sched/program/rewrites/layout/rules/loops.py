@@ -18,7 +18,7 @@ from iree.compiler.dialects import linalg, tensor
 from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, made_again, map_to
 from mlir_sched.program.rewrites.layout.channel_dims import Form
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at
-from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order, marked
+from mlir_sched.program.rewrites.layout.rules.rule import Axes, Orders, Rule, in_order, marked
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, generic, index, sizes_of
 from mlir_sched.program.rewrites.replacement import operand_of
 

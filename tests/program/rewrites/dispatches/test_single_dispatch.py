@@ -12,7 +12,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
-from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
+from mlir_sched.program.rewrites.dispatches.single_dispatch import SingleDispatch
 
 pytestmark = pytest.mark.promise
 

@@ -10,7 +10,7 @@ from iree.compiler.dialects import tensor
 
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.layout.channel_dims import Form, reshaped_groups
-from mlir_sched.program.rewrites.layout.rule import Axes, Orders, Rule, in_order
+from mlir_sched.program.rewrites.layout.rules.rule import Axes, Orders, Rule, in_order
 from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
     CONCAT,

@@ -20,10 +20,10 @@ from scaled_scores import ONE_PRODUCT, one_product
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.folding import join, part
-from mlir_sched.program.rewrites.folding.composed import Numbers
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.folding.joined_front import JoinedFront
 from mlir_sched.program.rewrites.folding.moved_constants import MovedConstants
+from mlir_sched.program.rewrites.linear.composed import Numbers
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 

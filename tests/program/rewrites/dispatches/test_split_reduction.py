@@ -11,7 +11,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
-from mlir_sched.program.rewrites.split_reduction import SplitReduction
+from mlir_sched.program.rewrites.dispatches.split_reduction import SplitReduction
 
 pytestmark = pytest.mark.promise
 

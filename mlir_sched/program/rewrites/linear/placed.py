@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.folding.step import Step
+from mlir_sched.program.rewrites.linear.step import Step
 
 
 @dataclass(frozen=True)

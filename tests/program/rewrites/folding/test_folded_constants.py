@@ -42,13 +42,13 @@ from mlir_sched.program.plan import Flags, KeptSite, Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
 from mlir_sched.program.rewrites.dag_site import Handles
-from mlir_sched.program.rewrites.folding import ahead, moves
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import sites
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.folding.run import Run
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.linalg_ops import slice_of
+from mlir_sched.program.rewrites.linear import ahead, moves
 from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context

@@ -1,0 +1,1 @@
+"""Rewrites of how work is divided into dispatches."""
