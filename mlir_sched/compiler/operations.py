@@ -1,6 +1,6 @@
 """Traversals of the operations of an MLIR program."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from iree.compiler import ir
@@ -46,10 +46,27 @@ def named_attributes(op: Any) -> Iterator[Any]:
     return (attributes[i] for i in range(len(attributes)))
 
 
+def only_use(value: Any) -> Any | None:
+    """Return the use of a value as an operand; None where there are several, or none."""
+    uses = [*value.uses]
+    return uses[0] if len(uses) == 1 else None
+
+
 def producer(value: Any) -> Any:
     """Return the operation that makes a value, or None for a block argument."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+
+
+def source_of(value: Any, passes: Callable[[Any], bool]) -> Any:
+    """Return the value that ops make a value of, each of its first operand; itself where another op makes it.
+
+    Args:
+        value: The value.
+        passes: Says which ops these are.
+    """
+    op = producer(value)
+    return source_of(op.operands[0], passes) if op is not None and passes(op) else value
 
 
 def symbol_of(op: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from iree.compiler import ir
 from iree_cases import FLAGS
 
+from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.library.library import build_library
@@ -90,3 +91,12 @@ def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main", w
         modules.append(rt.create_io_parameters_module(config.vm_instance, index.create_provider(scope="model")))
     modules.append(rt.VmModule.copy_buffer(config.vm_instance, vmfb))
     return np.asarray(rt.load_vm_modules(*modules, config=config)[-1][name](*inputs).to_host())
+
+
+def assert_same_results(
+    model: Path, flags: tuple[str, ...], inputs: Sequence[np.ndarray | float], *, least: int
+) -> None:
+    """Assert that a program computes the same with other flags, and more different numbers than ``least``."""
+    expected = run(compile_to_bytes(model, FLAGS), inputs)
+    assert np.unique(expected).size > least
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), inputs), expected)

@@ -4,6 +4,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.program.rewrites.linalg_ops import is_static
+
 CHANNELS_LAST = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_3d_ndhwc_dhwcf")
 """The convolutions over images (batch, pixels, channels) and filters (taps, channels, filters), by rank - 1."""
 
@@ -18,8 +20,7 @@ FILTER_TO_LAST = (2, 3, 1, 0)
 
 def is_static_f32(value: Any) -> bool:
     """Say whether a value is a tensor of f32 whose sizes are known."""
-    kind = value.type
-    return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape and isinstance(kind.element_type, ir.F32Type)
+    return is_static(value) and isinstance(value.type.element_type, ir.F32Type)
 
 
 def strides_of(op: Any, rank: int) -> list[int]:

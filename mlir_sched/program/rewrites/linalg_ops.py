@@ -1,4 +1,4 @@
-"""Builders of linalg ops on static tensors, in the current context and at the current insertion point."""
+"""Builders of linalg ops on static tensors, at the current insertion point, and readers of such ops."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
@@ -61,14 +61,24 @@ def generic_of_several(
     return list(op.results)
 
 
-def dims_map(loops: int, dims: Iterable[int]) -> ir.AffineMap:
-    """Return the indexing map from ``loops`` loops to the loops ``dims``, in their order."""
-    return ir.AffineMap.get(loops, 0, [ir.AffineExpr.get_dim(dim) for dim in dims])
+def dims_map(loops: int, dims: Iterable[int | None]) -> ir.AffineMap:
+    """Return the indexing map from ``loops`` loops to the loops ``dims``, in their order; None stands for a zero."""
+    zero = ir.AffineExpr.get_constant(0)
+    return ir.AffineMap.get(loops, 0, [zero if dim is None else ir.AffineExpr.get_dim(dim) for dim in dims])
 
 
 def maps_of(op: Any) -> list[ir.AffineMap]:
-    """Return the indexing maps of a generic op, or of a named op that has some."""
-    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    """Return the indexing maps of an op of linalg, or of another op that has some as an attribute; else none."""
+    if "indexing_maps" in op.attributes:
+        found = op.attributes["indexing_maps"]
+    else:
+        found = linalg.get_indexing_maps(op) if op.name.startswith("linalg.") else None
+    return [ir.AffineMapAttr(each).value for each in found or ()]
+
+
+def loops_of(map_: ir.AffineMap) -> tuple[int | None, ...]:
+    """Return the loop that alone walks each dimension of an operand; None where several do, or none."""
+    return tuple(expr.position if isinstance(expr, ir.AffineDimExpr) else None for expr in map_.results)
 
 
 def depends_on(expr: ir.AffineExpr, loop: ir.AffineDimExpr) -> bool:
@@ -102,6 +112,11 @@ def resized(op: Any, operands: Sequence[Any]) -> Any:
     copy = copied(op, operands)
     copy.results[0].set_type(operands[-1].type)
     return copy.results[0]
+
+
+def is_static(value: Any) -> bool:
+    """Say whether a value is a tensor whose sizes are known."""
+    return isinstance(value.type, ir.RankedTensorType) and bool(value.type.has_static_shape)
 
 
 def is_elementwise(op: Any) -> bool:
@@ -182,19 +197,20 @@ def added(init: Any, sums: Any, order: Sequence[int]) -> Any:
     return generic([sums], init, maps, ["parallel"] * len(order), lambda new, total: arith.addf(total, new))
 
 
-def with_part(value: Any, part: Any, dims: Sequence[int], combine: Callable[[Any, Any], Any]) -> Any:
-    """Return a tensor, each of whose elements is computed from that of a value and that of a part.
+def with_parts(value: Any, parts: Sequence[Any], dims: Sequence[int], combine: Callable[..., Any]) -> Any:
+    """Return a tensor, each of whose elements is computed from that of a value and those of parts.
 
     Args:
         value: A tensor of the same shape.
-        part: A tensor with some of its dims.
+        parts: Tensors with some of its dims.
         dims: Which ones.
-        combine: Returns what two scalars make.
+        combine: Returns what the scalars make.
     """
     kind = value.type
     every = ir.AffineMap.get_identity(kind.rank)
-    empty, maps = tensor.empty(sizes_of(value), kind.element_type), [every, dims_map(kind.rank, dims), every]
-    return generic([value, part], empty, maps, ["parallel"] * kind.rank, lambda x, y, _: combine(x, y))
+    maps = [every, *[dims_map(kind.rank, dims)] * len(parts), every]
+    empty = tensor.empty(sizes_of(value), kind.element_type)
+    return generic([value, *parts], empty, maps, ["parallel"] * kind.rank, lambda *scalars: combine(*scalars[:-1]))
 
 
 def concatenated(values: Sequence[Any], dim: int) -> Any:
@@ -287,6 +303,22 @@ def with_unit_dims(source: Any, shape: Sequence[int]) -> Any:
 def groups_of(reshape: Any) -> list[list[int]]:
     """Return which dims a reshape makes one, or which it makes of each."""
     return [[ir.IntegerAttr(dim).value for dim in ir.ArrayAttr(group)] for group in reshape.attributes["reassociation"]]
+
+
+def numbers_of(op: Any, name: str) -> list[int]:
+    """Return the numbers of an attribute of an op, such as ``static_sizes`` or ``permutation``."""
+    return list(ir.DenseI64ArrayAttr(op.attributes[name]))
+
+
+def region_of(op: Any) -> tuple[list[int], list[int], list[int]]:
+    """Return the offsets, sizes and strides of what an op takes from a tensor, or inserts into one."""
+    offsets, sizes, strides = (numbers_of(op, f"static_{name}") for name in ("offsets", "sizes", "strides"))
+    return offsets, sizes, strides
+
+
+def dim_of(op: Any) -> int:
+    """Return the dim that an op joins tensors along, or counts along."""
+    return int(ir.IntegerAttr(op.attributes["dim"]).value)
 
 
 def _around(shape: Sequence[int]) -> list[range]:

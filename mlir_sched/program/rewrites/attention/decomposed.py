@@ -17,11 +17,11 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer, source_of, walk
 from mlir_sched.program.rewrites.attention.fused import BEHIND, can_be_fused, in_one_dispatch
 from mlir_sched.program.rewrites.attention.ops import AttentionOp, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, number, zero
+from mlir_sched.program.rewrites.linalg_ops import copied_body, is_static, maps_of, number, zero
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
@@ -122,10 +122,7 @@ class DecomposedAttention(OpRewrite[AttentionSite]):
 
     def marked(self, result: Any) -> Any:
         """Return the dispatch, or the second product: what comes behind may be cancelled."""
-        op = result.owner
-        while op.name in BEHIND:
-            op = op.operands[0].owner
-        return op
+        return producer(source_of(result, lambda op: op.name in BEHIND))
 
 
 @dataclass(frozen=True)
@@ -194,10 +191,7 @@ def _is_transposed(value: Any) -> bool:
 
 def _is_mask(value: Any) -> bool:
     """Say whether a value is a mask that is added to scores, or, as booleans, says which scores count."""
-    kind = value.type
-    if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
-        return False
-    return str(kind.element_type) in ("f32", "i1")
+    return is_static(value) and str(value.type.element_type) in ("f32", "i1")
 
 
 def _computes_with_the_score_alone(op: Any) -> bool:

@@ -13,9 +13,9 @@ from mlir_sched.program.rewrites.channels.origin import is_known, origin
 from mlir_sched.program.rewrites.channels.passing import passing
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead, Step
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.linalg_ops import CONCAT, TRANSPOSE, depends_on
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, TRANSPOSE, depends_on, maps_of
 from mlir_sched.program.rewrites.linear.facts import Facts
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, all_maps_of, linear
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear
 
 MIN_RUN = 4
 """Fewest channels of a run on average. A run is a copy of its own, which takes as long as about four channels in a
@@ -84,7 +84,7 @@ def _spans(begin: Linear) -> Iterator[Span]:
 
 def _is_read_once(begin: Linear, dim: int) -> bool:
     """Say whether no other dimension of what a linear op reads depends on the loop along one of them."""
-    exprs = all_maps_of(begin.op)[begin.image].results
+    exprs = maps_of(begin.op)[begin.image].results
     return sum(depends_on(expr, exprs[dim]) for expr in exprs) == 1
 
 

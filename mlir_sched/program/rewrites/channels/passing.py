@@ -22,9 +22,10 @@ from mlir_sched.program.rewrites.linalg_ops import (
     copied_with_constants,
     depends_on,
     groups_of,
+    maps_of,
 )
 from mlir_sched.program.rewrites.linear.facts import Facts
-from mlir_sched.program.rewrites.linear.linear_op import all_maps_of, source_loops
+from mlir_sched.program.rewrites.linear.linear_op import source_loops
 from mlir_sched.program.rewrites.linear.moves import repeated
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around, sides_of
 
@@ -89,7 +90,7 @@ def passing(op: Any, dim: int, facts: Facts) -> Passing | None:
 
 def _structured(op: Any, dim: int, facts: Facts) -> Passing | None:
     """Return a structured op, with one loop along the channels of one varying operand and of the result."""
-    *maps, last = all_maps_of(op)
+    *maps, last = maps_of(op)
     loop = last.results[dim]
     along = [place for place, each in enumerate(maps) if any(depends_on(expr, loop) for expr in each.results)]
     dims = {place: _walked(maps[place], loop) for place in along}
@@ -140,7 +141,7 @@ def _is_structured(op: Any) -> bool:
     if not op.name.startswith("linalg.") or len(op.results) != 1 or len(op.regions) != 1:
         return False
     counts = any(inner.name in ("linalg.index", "tensor.extract") for inner in walk(op))
-    maps = all_maps_of(op)
+    maps = maps_of(op)
     loops = maps and all(isinstance(expr, ir.AffineDimExpr) for expr in maps[-1].results)
     return bool(loops) and not counts and all(map(is_static_f32, op.operands))
 

@@ -10,6 +10,7 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.convolution.axis import Axis
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
+from mlir_sched.program.rewrites.linalg_ops import region_of
 from mlir_sched.program.rewrites.replacement import attributes_of
 from mlir_sched.program.rewrites.site_rewrite import told_apart
 
@@ -90,9 +91,7 @@ def _site(op: Any) -> TransposedSite | None:
     insertion = producer(op.operands[0])
     if insertion is None or _is_spread(op, rank) or not _inserts_into_zeros(insertion):
         return None
-    offsets, sizes, strides = (
-        list(ir.DenseI64ArrayAttr(insertion.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
-    )
+    offsets, sizes, strides = region_of(insertion)
     around = (0, rank + 1)
     image = insertion.operands[0].type
     if sizes != list(image.shape) or any(offsets[d] or sizes[d] != op.operands[0].type.shape[d] for d in around):

@@ -14,7 +14,16 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.linalg_ops import copied, copied_body, dims_map, expand, generic, number
+from mlir_sched.program.rewrites.linalg_ops import (
+    copied,
+    copied_body,
+    dims_map,
+    expand,
+    generic,
+    is_static,
+    maps_of,
+    number,
+)
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_ELEMENTS = 1 << 16
@@ -47,7 +56,7 @@ class SplitSite(OpSite):
     @property
     def maps(self) -> list[ir.AffineMap]:
         """The indexing maps."""
-        return [ir.AffineMapAttr(attribute).value for attribute in linalg.get_indexing_maps(self.op)]
+        return maps_of(self.op)
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,7 @@ def split_site(op: Any, cores: int) -> SplitSite | None:
     """Return how an op is split for ``cores`` cores; None when it needs no split or its form is not supported."""
     if cores == 1 or not op.name.startswith("linalg.") or len(op.results) != 1 or not all(map(_static, op.operands)):
         return None
-    attributes = linalg.get_indexing_maps(op)
-    maps = [] if attributes is None else [ir.AffineMapAttr(attribute).value for attribute in attributes]
+    maps = maps_of(op)
     if not maps or not all(map_.is_projected_permutation for map_ in maps):
         return None
     elements = max(prod(operand.type.shape) for operand in op.operands)
@@ -138,10 +146,7 @@ def _combiner(op: Any) -> Any:
 
 
 def _static(value: Any) -> bool:
-    type_ = value.type
-    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
-        return False
-    return isinstance(type_.element_type, ir.FloatType)
+    return is_static(value) and isinstance(value.type.element_type, ir.FloatType)
 
 
 def _dims(map_: ir.AffineMap) -> list[int]:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, takewhile
+from itertools import takewhile
 from typing import Any
 
-from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
-from mlir_sched.program.rewrites.linear.placed import PlacedStep
+from mlir_sched.program.rewrites.dag_site import Path
+from mlir_sched.program.rewrites.linear.linear_op import INIT
+from mlir_sched.program.rewrites.linear.placed import BehindLinear, PlacedStep, placed_in_front
 from mlir_sched.program.rewrites.linear.step import Parts, Step
 
 
 @dataclass(frozen=True)
-class Chain(DagSite):
+class Chain(BehindLinear):
     """A linear op with what scales and shifts what it reads, and its result.
 
     Attributes:
@@ -29,33 +29,13 @@ class Chain(DagSite):
         ahead: The ops in front of it, the nearest one first; the last one is neither a move nor padding.
         copies: The ops that repeat or transpose the weights, from the linear op back; what they read is scaled.
         has_bias: Whether the sums start with a number for each channel, in place of zeros.
-        of_image: What the ops in front do to each element.
         of_result: What the ops behind do to each sum, together with the bias and with what those in front add.
     """
 
-    linear: Linear
-    steps: tuple[Step, ...]
     ahead: tuple[Step, ...]
     copies: tuple[Any, ...]
     has_bias: bool
-    of_image: Parts
     of_result: Parts
-
-    @property
-    def root(self) -> Any:
-        """The last op."""
-        return self.steps[-1].op if self.steps else self.linear.op
-
-    @property
-    def along(self) -> Path:
-        """The way to the linear op."""
-        return tuple(step.place for step in reversed(self.steps))
-
-    @property
-    def behind(self) -> list[PlacedStep]:
-        """The ops behind the linear op, in their order."""
-        ways = [self.along[:number] for number in reversed(range(len(self.along)))]
-        return list(map(PlacedStep, self.steps, ways))
 
     @property
     def inner(self) -> list[PlacedStep]:
@@ -76,8 +56,7 @@ class Chain(DagSite):
     @property
     def in_front(self) -> list[PlacedStep]:
         """The ops in front of the linear op, the nearest one first."""
-        begins = accumulate((step.way for step in self.ahead), initial=(*self.along, self.linear.image))
-        return [PlacedStep(step, way) for step, way in zip(self.ahead, begins, strict=False)]
+        return placed_in_front(self.ahead, (*self.along, self.linear.image))[0]
 
     @cached_property
     def ops(self) -> list[Path]:
@@ -101,7 +80,7 @@ class Chain(DagSite):
     @property
     def image(self) -> Path:
         """The way to what the linear op, or the first op in front of it, reads and is not constant."""
-        return *self.along, self.linear.image, *chain.from_iterable(step.way for step in self.ahead)
+        return placed_in_front(self.ahead, (*self.along, self.linear.image))[1]
 
     @property
     def weights(self) -> Path:

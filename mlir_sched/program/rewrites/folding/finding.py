@@ -69,4 +69,4 @@ def _chain(begin: Linear, after: Behind, before: Ahead, facts: Facts) -> Chain |
     if scales and not facts.is_read_alone(begin.op.operands[begin.weights]):
         return None
     copies = begin.copies(needed) if scales or before.parts.shifts else ()
-    return Chain(begin, after.steps, before.steps, copies, after.has_bias, before.parts, of_result)
+    return Chain(begin, after.steps, before.steps, copies, after.has_bias, of_result)

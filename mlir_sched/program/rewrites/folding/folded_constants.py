@@ -19,7 +19,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.dag_site import DagRewrite
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import sites
@@ -55,7 +55,4 @@ class FoldedConstants(DagRewrite[Chain | Run]):
 
     def marked(self, result: Any) -> Any:
         """Return the addition, or else the linear op, in front of moves."""
-        op = producer(result)
-        while is_move(op):
-            op = producer(op.operands[0])
-        return op
+        return producer(source_of(result, is_move))

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from iree.compiler import ir
-from iree.compiler.dialects import tensor
-
+from mlir_sched.compiler.operations import only_use
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, maps_of, resized, slice_of
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, dim_of, loops_of, maps_of, slice_of
 from mlir_sched.program.rewrites.linear.behind import Forward
 from mlir_sched.program.rewrites.linear.composed import Given
 from mlir_sched.program.rewrites.linear.facts import Facts
@@ -31,7 +29,7 @@ class Join(Steps):
     @property
     def dim(self) -> int:
         """The dimension that the parts follow each other along."""
-        return int(ir.IntegerAttr(self.op.attributes["dim"]).value)
+        return dim_of(self.op)
 
     @property
     def parts(self) -> list[Path]:
@@ -55,17 +53,15 @@ class Join(Steps):
     def _scaled(self, part: Any, at: int, given: Given) -> Any:
         """Return a part that begins at an element of the whole, scaled and shifted by numbers of its own."""
         for each in self.placed[1:]:
-            own = {way[-1]: self._own(each, way, part, at, given) for way in each.numbers} | {each.step.place: part}
-            empty = tensor.empty(part.type.shape, part.type.element_type)
-            part = resized(each.step.op, [*(own[place] for place in sorted(own)), empty])
+            part = each.step.repeated(part, {way[-1]: self._own(each, way, part, at, given) for way in each.numbers})
         return part
 
     def _own(self, placed: PlacedStep, way: Path, part: Any, at: int, given: Given) -> Any:
         """Return the numbers of a part."""
-        exprs, sizes = maps_of(placed.step.op)[way[-1]].results, list(given[way].type.shape)
+        loops, sizes = loops_of(maps_of(placed.step.op)[way[-1]]), list(given[way].type.shape)
         offsets = [0] * len(sizes)
-        for dim, expr in enumerate(exprs):
-            if sizes[dim] > 1 and expr == ir.AffineDimExpr.get(self.dim):
+        for dim, loop in enumerate(loops):
+            if sizes[dim] > 1 and loop == self.dim:
                 offsets[dim], sizes[dim] = at, part.type.shape[self.dim]
         return slice_of(given[way], offsets, sizes)
 
@@ -86,7 +82,7 @@ def joins(walks: Mapping[Any, Forward], ops: Collection[Any], facts: Facts, take
 
 def _join(op: Any, walks: Mapping[Any, Forward], facts: Facts, taken: Collection[Any]) -> Join | None:
     """Return a join with what follows; None where that does not scale."""
-    known = [walks[part] for part in op.operands if part in walks and len([*part.uses]) == 1]
+    known = [walks[part] for part in op.operands if part in walks and only_use(part)]
     if len(known) < len(op.operands):
         return None
     join = Join((Step(op, 0),))
@@ -98,12 +94,10 @@ def _join(op: Any, walks: Mapping[Any, Forward], facts: Facts, taken: Collection
 
 def _next(join: Join, facts: Facts, taken: Collection[Any]) -> Step | None:
     """Return the op that alone reads the last one, if it scales or shifts."""
-    uses = [*join.root.results[0].uses]
-    if len(uses) != 1:
+    step = Step.reading(join.result)
+    if step is None or step.op in taken or step.op.parent != join.op.parent:
         return None
-    step = Step(uses[0].owner.operation, uses[0].operand_number)
-    is_free = step.op not in taken and step.op.parent == join.op.parent
-    return step if is_free and step.number_sizes(facts) is not None else None
+    return step if step.number_sizes(facts) is not None else None
 
 
 def _is_taken(join: Join, step: Step, walks: Collection[Forward], facts: Facts) -> bool:

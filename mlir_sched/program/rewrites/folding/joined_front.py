@@ -10,17 +10,16 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
 from mlir_sched.program.rewrites.folding.run import steps_back
-from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, dims_map, generic, number
-from mlir_sched.program.rewrites.linear.affine import Affine
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, dim_of, dims_map, generic, number
 from mlir_sched.program.rewrites.linear.ahead import Back
 from mlir_sched.program.rewrites.linear.behind import Behind
-from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, factors_of
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import Linear
-from mlir_sched.program.rewrites.linear.placed import PlacedStep
+from mlir_sched.program.rewrites.linear.placed import PlacedStep, placed_in_front
 from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
 
 
@@ -49,11 +48,7 @@ class JoinedFront(DagSite):
     @property
     def placed(self) -> list[list[PlacedStep]]:
         """The ops in front of each operand, the nearest one first."""
-        found = list[list[PlacedStep]]()
-        for place, steps in enumerate(self.fronts):
-            places = [place, *(step.place for step in steps)]
-            found.append([PlacedStep(step, tuple(places[: number + 1])) for number, step in enumerate(steps)])
-        return found
+        return [placed_in_front(steps, (place,))[0] for place, steps in enumerate(self.fronts)]
 
     @property
     def ops(self) -> list[Path]:
@@ -68,7 +63,7 @@ class JoinedFront(DagSite):
     @property
     def images(self) -> list[Path]:
         """The ways to what is scaled and shifted."""
-        return [(place, *(step.place for step in steps)) for place, steps in enumerate(self.fronts)]
+        return [placed_in_front(steps, (place,))[1] for place, steps in enumerate(self.fronts)]
 
     @property
     def leaves(self) -> list[Path]:
@@ -78,7 +73,7 @@ class JoinedFront(DagSite):
     @property
     def dim(self) -> int:
         """The dimension that the parts follow each other along."""
-        return int(ir.IntegerAttr(self.op.attributes["dim"]).value)
+        return dim_of(self.op)
 
     @property
     def parts(self) -> Parts:
@@ -95,7 +90,7 @@ class JoinedFront(DagSite):
     def scaled(self, given: Given) -> Given:
         """Return the scaled and shifted join, given the values that the leaves lead to."""
         value = copied(self.op, [given[way] for way in self.images]).results[0]
-        own = [self._numbers(front[::-1], value.type.rank, given) for front in self.placed]
+        own = [Numbers.of_steps(front[::-1], value.type.rank, given) for front in self.placed]
         sizes = self.sizes([each.sizes for each in own])
         dims = tuple(dim for dim, size in enumerate(sizes) if size > 1)
         whole = Numbers(dims, tuple(sizes), None, None)
@@ -106,12 +101,6 @@ class JoinedFront(DagSite):
     def replacement(self, given: Given) -> Any:
         """Return the scaled and shifted join."""
         return given[()]
-
-    def _numbers(self, steps: Sequence[PlacedStep], rank: int, given: Given) -> Numbers:
-        """Return what ops do to each channel of an operand."""
-        factors = [factor for each in steps for factor in factors_of(each, given)]
-        made = parts([each.step for each in steps]) or Parts()
-        return Numbers.of(rank, factors, made, lambda *scalars: composed(steps, Affine(), scalars))
 
     def _joined(self, own: Sequence[tuple[Any, Sequence[int]]], whole: Numbers, other: float) -> Any:
         """Return the numbers of all operands as one tensor; a number of its own is that of operands that have none."""
@@ -147,7 +136,7 @@ def joined_fronts(
             continue
         fronts = [_front(place, step.op, facts, taken) for place in range(len(step.op.operands))]
         join = JoinedFront(step.op, tuple(fronts))
-        is_read_once = all(len([*each.op.results[0].uses]) == 1 for each in (*walk.steps, step))
+        is_read_once = all(only_use(each.op.results[0]) for each in (*walk.steps, step))
         if any(fronts) and is_read_once and _is_taken(join, walk) and _is_gain(join, begin, after):
             yield join
 
@@ -155,7 +144,7 @@ def joined_fronts(
 def _front(place: int, join: Any, facts: Facts, taken: Collection[Any]) -> tuple[Step, ...]:
     """Return what scales or shifts a joined tensor that nothing else reads, the nearest op first."""
     op = producer(join.operands[place])
-    is_near = op is not None and op.parent == join.parent and len([*op.results[0].uses]) == 1
+    is_near = op is not None and op.parent == join.parent and only_use(op.results[0])
     return tuple(steps_back(op, facts, taken)) if is_near else ()
 
 

@@ -19,6 +19,7 @@ from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.folding.replacement import passed
+from mlir_sched.program.rewrites.linalg_ops import numbers_of
 from mlir_sched.program.rewrites.linear.affine import Affine
 from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed
 from mlir_sched.program.rewrites.linear.placed import Steps
@@ -39,7 +40,7 @@ class Box:
     @staticmethod
     def of(part: Any) -> Box:
         """Return what an op takes of a tensor."""
-        return Box(tuple(ir.DenseI64ArrayAttr(part.attributes["static_offsets"])), tuple(part.result.type.shape))
+        return Box(tuple(numbers_of(part, "static_offsets")), tuple(part.result.type.shape))
 
     @property
     def place(self) -> tuple[slice, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, tensor
+from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.folding.chain import Chain
@@ -15,14 +15,14 @@ from mlir_sched.program.rewrites.linalg_ops import (
     generic,
     multiply_add,
     number,
+    with_parts,
     with_unit_dims,
     zeros,
 )
 from mlir_sched.program.rewrites.linear.affine import Affine
-from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, factors_of
-from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, carried, composed
 from mlir_sched.program.rewrites.linear.linear_op import INIT
-from mlir_sched.program.rewrites.linear.moves import moved, repeated
+from mlir_sched.program.rewrites.linear.moves import factor_sizes, moved, repeated
 from mlir_sched.program.rewrites.linear.placed import PlacedStep
 from mlir_sched.program.rewrites.linear.step import SCALE
 
@@ -30,7 +30,8 @@ from mlir_sched.program.rewrites.linear.step import SCALE
 def replacement(site: Chain, given: Given) -> Any:
     """Return the result of a chain, computed from the values that its ways lead to."""
     weights = given[site.weights]
-    image = _of_image(site, given)
+    rank = site.linear.op.operands[site.linear.image].type.rank
+    image = Numbers.of_steps(site.in_front[::-1], rank, given)
     result = _of_result(site, given, None if image.shift is None else _sums(site, weights, image))
     for place, factor in ((site.linear.image, image.scale_factor), (INIT, _in_front(site, result.scale_factor))):
         weights = weights if factor is None else _scaled(site, weights, place, factor)
@@ -41,16 +42,6 @@ def replacement(site: Chain, given: Given) -> Any:
     for each in site.outer:
         value = passed(each, value, given)
     return value
-
-
-def _of_image(site: Chain, given: Given) -> Numbers:
-    """Return what the ops in front of the linear op do to what it reads."""
-    steps, factors = site.in_front[::-1], list[Any]()
-    for each in steps:
-        factors = factors if each.step.is_affine else [moved(each.step.op, factor) for factor in factors]
-        factors += factors_of(each, given)
-    rank = site.linear.op.operands[site.linear.image].type.rank
-    return Numbers.of(rank, factors, site.of_image, lambda *scalars: composed(steps, Affine(), scalars))
 
 
 def _of_result(site: Chain, given: Given, begin: Any) -> Numbers:
@@ -66,9 +57,7 @@ def _of_result(site: Chain, given: Given, begin: Any) -> Numbers:
         sizes = factor_sizes(producer(site.linear.op.operands[INIT]), 0) or ()
         factors.append(with_unit_dims(given[way], sizes))
     starts = len(factors)
-    for each in site.inner:
-        factors = [moved(each.step.op, factor) for factor in factors] if each.step.is_move else factors
-        factors += factors_of(each, given)
+    factors = carried(site.inner, factors, given)
     rank = site.inner[-1].step.op.results[0].type.rank if site.inner else site.linear.op.results[0].type.rank
     factors += [with_unit_dims(given[way], [1] * rank) for each in site.outer for way in each.numbers]
 
@@ -106,12 +95,8 @@ def _scaled(site: Chain, weights: Any, place: int, scale: Any) -> Any:
     """Return weights, in front of all copies, times a factor of an operand of the linear op in its place."""
     loops = site.linear.weight_loops(site.copies)
     dims = [loops.index(site.linear.loops[place][dim]) for dim, size in enumerate(scale.type.shape) if size > 1]
-    kind = weights.type
-    every = ir.AffineMap.get_identity(kind.rank)
-    read = [weights, with_unit_dims(scale, [size for size in scale.type.shape if size > 1])]
-    maps = [every, dims_map(kind.rank, dims), every]
-    empty = tensor.empty(kind.shape, kind.element_type)
-    return generic(read, empty, maps, ["parallel"] * kind.rank, lambda weight, by, _: arith.mulf(weight, by))
+    by = with_unit_dims(scale, [size for size in scale.type.shape if size > 1])
+    return with_parts(weights, [by], dims, arith.mulf)
 
 
 def _linear(site: Chain, given: Given, weights: Any) -> Any:

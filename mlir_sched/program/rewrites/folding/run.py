@@ -9,32 +9,22 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linear.affine import Affine
-from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, factors_of
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.placed import Steps
-from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
+from mlir_sched.program.rewrites.linear.step import Step, parts
 
 
 @dataclass(frozen=True)
 class Run(Steps):
-    """Ops that scale or shift each element, one after the other.
-
-    Attributes:
-        parts: What they do to each element.
-    """
-
-    parts: Parts
+    """Ops that scale or shift each element, one after the other."""
 
     def replacement(self, given: Given) -> Any:
         """Return the result from one product and one addition, given the values that the leaves lead to."""
         value = given[self.leaves[0]]
-        factors = [factor for each in self.placed for factor in factors_of(each, given)]
-        numbers = Numbers.of(
-            value.type.rank, factors, self.parts, lambda *scalars: composed(self.placed, Affine(), scalars)
-        )
+        numbers = Numbers.of_steps(self.placed, value.type.rank, given)
         return numbers.applied(value, scale=numbers.scale, shift=numbers.shift)
 
 
@@ -52,7 +42,7 @@ def runs(ops: Sequence[Any], facts: Facts, taken: Collection[Any]) -> Iterator[R
         seen |= {step.op for step in steps}
         made = parts(steps) if len(steps) > 1 else None
         if made is not None and sum(_operations(step.op) for step in steps) > sum(made):
-            yield Run(tuple(steps), made)
+            yield Run(tuple(steps))
 
 
 def steps_back(op: Any, facts: Facts, seen: Collection[Any]) -> Iterator[Step]:
@@ -64,7 +54,7 @@ def steps_back(op: Any, facts: Facts, seen: Collection[Any]) -> Iterator[Step]:
             return
         yield step
         value = op.operands[step.place]
-        op = producer(value) if len([*value.uses]) == 1 else None
+        op = producer(value) if only_use(value) else None
 
 
 def _step(op: Any, facts: Facts) -> Step | None:

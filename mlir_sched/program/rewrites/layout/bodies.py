@@ -6,7 +6,7 @@ the body, indices of loops, and tensors that the body reads elements of. Constan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captured, named_attributes, producer
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, maps_of
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, dims_map, is_static, loops_of, maps_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, only_op, ops_named, producer_of, split
 from mlir_sched.program.rewrites.site_rewrite import OpSite
 
@@ -69,16 +69,15 @@ class Body:
         return ["reduction" if "reduction" in kind else "parallel" for kind in kinds]
 
     @cached_property
-    def places(self) -> list[list[int | None]]:
+    def places(self) -> list[tuple[int | None, ...]]:
         """The loops that the dims of every operand are read at; None for zeros."""
-        exprs = [each.results for each in maps_of(self.op)]
-        return [[expr.position if isinstance(expr, ir.AffineDimExpr) else None for expr in each] for each in exprs]
+        return list(map(loops_of, maps_of(self.op)))
 
     @property
     def is_plain(self) -> bool:
         """Whether sizes are known, operands read at loops and zeros, and elements computed by scalar ops alone."""
         static = all(map(is_static, (*self.op.operands, *self.tensors)))
-        plain = [map_to(each, len(self.iterators)) for each in self.places] == maps_of(self.op)
+        plain = [dims_map(len(self.iterators), each) for each in self.places] == maps_of(self.op)
         return static and plain and all(map(self._is_scalar, values_of(*self.elements)))
 
     def handles_on_reads(self, handle: Any) -> list[Any]:
@@ -136,21 +135,10 @@ def values_of(*values: Any) -> list[Any]:
     return list(found)
 
 
-def is_static(value: Any) -> bool:
-    """Say whether a value is a tensor whose sizes are known."""
-    return isinstance(value.type, ir.RankedTensorType) and bool(value.type.has_static_shape)
-
-
 def is_leaf(value: Any) -> bool:
     """Say whether a comparison takes a value of a body as given."""
     op = producer(value)
     return op is None or op.name == INDEX or isinstance(value.type, ir.RankedTensorType)
-
-
-def map_to(places: Sequence[int | None], loops: int) -> ir.AffineMap:
-    """Return the indexing map from so many loops to some of them, and to zeros."""
-    zero = ir.AffineExpr.get_constant(0)
-    return ir.AffineMap.get(loops, 0, [zero if loop is None else ir.AffineExpr.get_dim(loop) for loop in places])
 
 
 def _append(value: Any, found: dict[Any, None]) -> None:

@@ -14,7 +14,7 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.layout.bodies import INDEX, Body
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC, dim_of
 
 LESS = 2
 """``slt`` of ``arith.cmpi``."""
@@ -29,7 +29,7 @@ def loop_at(body: Body, value: Any) -> int | None:
         return loop_at(body, op.operands[2])
     if op.name == "arith.index_cast":
         return loop_at(body, op.operands[0])
-    return int(ir.IntegerAttr(op.attributes["dim"]).value) if op.name == INDEX else None
+    return dim_of(op) if op.name == INDEX else None
 
 
 def computes_range(op: Any) -> bool:

@@ -18,10 +18,10 @@ from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.layout.bodies import Body, made_again, map_to, values_of
+from mlir_sched.program.rewrites.layout.bodies import Body, made_again, values_of
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at, predicate_of
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
-from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, generic, maps_of, slice_of
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, dims_map, generic, maps_of, slice_of
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, operands_of, producer_of
 
@@ -141,7 +141,7 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
         read = zip(inputs[len(maps) :], map(site.sizes, site.reads), strict=True)
         values = [*inputs[:operands], *(slice_of(source, [0] * len(sizes), sizes) for source, sizes in read)]
         given = [*site.arguments[:operands], *(each.result for each in site.reads), site.start]
-        places = [*maps[:operands], *(map_to(site.loops(each), maps[0].n_dims) for each in site.reads), maps[init]]
+        places = [*maps[:operands], *(dims_map(maps[0].n_dims, site.loops(each)) for each in site.reads), maps[init]]
 
         def always(op: Any) -> Any | None:
             return arith.constant(op.result.type, 1) if site.always(op) else None

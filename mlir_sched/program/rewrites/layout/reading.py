@@ -9,9 +9,9 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant
-from mlir_sched.program.rewrites.layout.bodies import is_static
 from mlir_sched.program.rewrites.layout.channel_dims import Op, Program, Value
 from mlir_sched.program.rewrites.layout.rules import RULES
+from mlir_sched.program.rewrites.linalg_ops import is_static
 
 _MADE_IN_ANY_LAYOUT = ("linalg.broadcast", "linalg.fill", "tensor.empty")
 """Ops whose results need no copies."""

@@ -57,9 +57,11 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
     return found if isinstance(found, Affine) else None
 
 
-def scaled(x: Affine, by: Any) -> Affine:
-    """Emit the product of an affine number and a scalar."""
-    return _product(x, by)
+def product(x: Any, y: Any) -> Affine:
+    """Emit the product of an affine number and a scalar, in either order."""
+    form, other = (x, y) if isinstance(x, Affine) else (y, x)
+    scale = other if form.scale is None else arith.mulf(form.scale, other)
+    return Affine(scale, None if form.shift is None else arith.mulf(form.shift, other))
 
 
 def _is_constant(value: Any) -> bool:
@@ -87,12 +89,6 @@ def _difference(x: Any, y: Any) -> Affine:
     return Affine(x.scale, arith.negf(y) if x.shift is None else arith.subf(x.shift, y))
 
 
-def _product(x: Any, y: Any) -> Affine:
-    form, other = (x, y) if isinstance(x, Affine) else (y, x)
-    scale = other if form.scale is None else arith.mulf(form.scale, other)
-    return Affine(scale, None if form.shift is None else arith.mulf(form.shift, other))
-
-
 def _quotient(x: Any, y: Any) -> Affine | None:
     if isinstance(y, Affine):
         return None
@@ -106,13 +102,13 @@ def _negated(x: Affine) -> Affine:
 
 
 def _product_and_sum(x: Any, y: Any, z: Any) -> Affine:
-    return _sum(z, arith.mulf(x, y)) if isinstance(z, Affine) else _sum(_product(x, y), z)
+    return _sum(z, arith.mulf(x, y)) if isinstance(z, Affine) else _sum(product(x, y), z)
 
 
 _RULES: Mapping[str, Callable[..., Affine | None]] = {
     "arith.addf": _sum,
     "arith.divf": _quotient,
-    "arith.mulf": _product,
+    "arith.mulf": product,
     "arith.negf": _negated,
     "arith.subf": _difference,
     "math.fma": _product_and_sum,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import Linear
-from mlir_sched.program.rewrites.linear.moves import moved_sizes
 from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
 from mlir_sched.program.rewrites.linear.walk import Loops, Walk
 
@@ -35,7 +34,7 @@ class Ahead:
     @property
     def is_shared(self) -> bool:
         """Whether one of them has several readers."""
-        return any(len([*step.op.results[0].uses]) > 1 for step in self.steps)
+        return not all(only_use(step.op.results[0]) for step in self.steps)
 
     def first(self, number: int) -> Ahead:
         """Return the nearest ops, up to the last one of them that scales or shifts."""
@@ -59,6 +58,8 @@ def ahead(begin: Linear, facts: Facts, taken: Collection[Any]) -> Ahead:
 class Back(Walk):
     """The walk from a linear op back."""
 
+    is_behind = False
+
     def next_step(self) -> Step | None:
         """Return the op that makes what the last one reads."""
         op = producer(self.steps[-1].read if self.steps else self.begin.op.operands[self.begin.image])
@@ -72,27 +73,11 @@ class Back(Walk):
         if step.is_move or step.is_padding:
             return frozenset() if step.place == 0 else None
         sizes = step.number_sizes(self.facts)
-        if sizes is None or (_shifts(step) and not self.takes_shifts):
+        if sizes is None or (Ahead((step,)).parts.shifts and not self.takes_shifts):
             return None
         return self.loops_of(sizes)
-
-    def loops_of(self, sizes: Sequence[list[int]]) -> Loops | None:
-        """Return the loops that walk factors of what the last op reads; None where weights take one of them not."""
-        return self.loops_along(self.begin.image, [self._behind(each) for each in sizes])
 
     @property
     def takes_shifts(self) -> bool:
         """Whether every result of the linear op is the sum of all weights of its channel."""
         return self.begin.sums_weights and not any(step.is_padding for step in self.steps)
-
-    def _behind(self, sizes: list[int]) -> list[int] | None:
-        """Return the sizes of a factor in front of all ops as one of what the linear op reads."""
-        found: list[int] | None = sizes
-        for step in reversed(self.steps):
-            found = found if step.is_affine or found is None else moved_sizes(step.op, found)
-        return found
-
-
-def _shifts(step: Step) -> bool:
-    found = parts([step])
-    return found is not None and found.shifts

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
 from mlir_sched.program.rewrites.linear.facts import Facts
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear, source_loops, starts_with_zeros
-from mlir_sched.program.rewrites.linear.moves import moved_sizes
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, is_copy, linear, starts_with_zeros
+from mlir_sched.program.rewrites.linear.moves import factor_sizes, moved_sizes
 from mlir_sched.program.rewrites.linear.step import Parts, Step, parts
 from mlir_sched.program.rewrites.linear.walk import Loops, Walk
 
@@ -67,6 +66,7 @@ class Forward(Walk):
         sizes: Sizes of all numbers so far, as factors of the result of the last op in front of a product.
     """
 
+    is_behind = True
     sizes: list[list[int]] = field(default_factory=list)
 
     def start(self) -> Loops | None:
@@ -75,7 +75,7 @@ class Forward(Walk):
         if starts_with_zeros(op):
             return frozenset()
         copy = producer(op.operands[INIT])
-        if copy is None or source_loops(copy) is None or not self.facts.is_number(copy.operands[0]):
+        if copy is None or not is_copy(copy) or not self.facts.is_number(copy.operands[0]):
             return None
         sizes = factor_sizes(copy, 0)
         return None if sizes is None else self._takes([sizes])
@@ -87,8 +87,7 @@ class Forward(Walk):
 
     def next_step(self) -> Step | None:
         """Return the op that alone reads the result of the last one."""
-        uses = [*self.value.uses]
-        return Step(uses[0].owner.operation, uses[0].operand_number) if len(uses) == 1 else None
+        return Step.reading(self.value)
 
     def goes_through(self, step: Step) -> Loops | None:
         """Go through an op: numbers are moved, and those of the op are taken."""
@@ -129,14 +128,3 @@ class Forward(Walk):
         """Take the sizes of numbers; return their loops, None where the weights cannot be multiplied by one of them."""
         self.sizes += sizes
         return self.loops_of(sizes)
-
-    def loops_of(self, sizes: Sequence[list[int]]) -> Loops | None:
-        """Return the loops that walk factors of the last result; None where weights cannot be multiplied by one."""
-        return self.loops_along(INIT, [self._in_front(each) for each in sizes])
-
-    def _in_front(self, sizes: list[int]) -> list[int] | None:
-        """Return the sizes of a factor of the last op's result as one of the linear op's result."""
-        found: list[int] | None = sizes
-        for step in reversed(self.steps):
-            found = moved_sizes(step.op, found, back=True) if step.is_move and found is not None else found
-        return found

@@ -10,16 +10,11 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.linalg_ops import (
-    dims_map,
-    generic,
-    generic_of_several,
-    with_unit_dims,
-)
+from mlir_sched.program.rewrites.linalg_ops import dims_map, generic_of_several, with_parts, with_unit_dims
 from mlir_sched.program.rewrites.linear.affine import Affine
-from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
+from mlir_sched.program.rewrites.linear.moves import factor_sizes, moved
 from mlir_sched.program.rewrites.linear.placed import PlacedStep
-from mlir_sched.program.rewrites.linear.step import Parts
+from mlir_sched.program.rewrites.linear.step import Parts, parts
 
 Given = Mapping[Path, Any]
 """The values that the ways of a chain lead to."""
@@ -69,6 +64,12 @@ class Numbers:
         found = dict(zip(wanted, computed, strict=True))
         return Numbers(tuple(dims), tuple(sizes), found.get("scale"), found.get("shift"))
 
+    @staticmethod
+    def of_steps(steps: Sequence[PlacedStep], rank: int, given: Given) -> Numbers:
+        """Return what ops, in their order, do to each channel of a tensor of so many dimensions behind them."""
+        factors, made = carried(steps, [], given), parts([each.step for each in steps]) or Parts()
+        return Numbers.of(rank, factors, made, lambda *scalars: composed(steps, Affine(), scalars))
+
     @property
     def scale_factor(self) -> Any:
         """The scale as a factor of the tensor; None for 1."""
@@ -76,22 +77,29 @@ class Numbers:
 
     def applied(self, value: Any, *, scale: Any = None, shift: Any = None) -> Any:
         """Return the tensor times the scale, plus the shift, as far as they are given, by one op."""
-        kind, made = value.type, [each for each in (scale, shift) if each is not None]
-        every = ir.AffineMap.get_identity(kind.rank)
+        made = {op: numbers for op, numbers in ((arith.mulf, scale), (arith.addf, shift)) if numbers is not None}
 
-        def body(x: Any, *scalars: Any) -> Any:
-            left = iter(scalars)
-            x = x if scale is None else arith.mulf(x, next(left))
-            return x if shift is None else arith.addf(x, next(left))
+        def combine(x: Any, *scalars: Any) -> Any:
+            for op, scalar in zip(made, scalars, strict=True):
+                x = op(x, scalar)
+            return x
 
-        maps = [every, *[dims_map(kind.rank, self.dims)] * len(made), every]
-        empty = tensor.empty(kind.shape, kind.element_type)
-        return generic([value, *made], empty, maps, ["parallel"] * kind.rank, body)
+        return with_parts(value, [*made.values()], self.dims, combine)
 
 
-def factors_of(placed: PlacedStep, given: Given) -> list[Any]:
-    """Return the numbers of an op as factors of its result."""
-    return [with_unit_dims(given[way], factor_sizes(placed.step.op, way[-1]) or ()) for way in placed.numbers]
+def carried(steps: Sequence[PlacedStep], factors: Sequence[Any], given: Given) -> list[Any]:
+    """Return factors in front of ops, and the numbers of these, as factors of the last op's result.
+
+    Args:
+        steps: The ops, in their order.
+        factors: Factors of what the first of them reads.
+        given: The values that the ways lead to.
+    """
+    found = list(factors)
+    for each in steps:
+        found = found if each.step.is_affine else [moved(each.step.op, factor) for factor in found]
+        found += [with_unit_dims(given[way], factor_sizes(each.step.op, way[-1]) or ()) for way in each.numbers]
+    return found
 
 
 def composed(steps: Sequence[PlacedStep], form: Affine, scalars: Sequence[Any]) -> Affine:

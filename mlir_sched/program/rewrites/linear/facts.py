@@ -9,11 +9,11 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.constant_values import LOAD, constant_globals, global_of, is_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND
-from mlir_sched.program.rewrites.linear.linear_op import source_loops
+from mlir_sched.program.rewrites.linear.linear_op import is_copy
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,6 @@ class Facts:
     def is_read_alone(self, value: Any) -> bool:
         """Say whether a constant, and what it is a reshape or a copy of, has no other reader."""
         op = producer(value)
-        if len([*value.uses]) > 1 or (op.name == LOAD and self.loads[global_of(op)] > 1):
+        if only_use(value) is None or (op.name == LOAD and self.loads[global_of(op)] > 1):
             return False
-        return not (op.name in (COLLAPSE, EXPAND) or source_loops(op) is not None) or self.is_read_alone(op.operands[0])
+        return not (op.name in (COLLAPSE, EXPAND) or is_copy(op)) or self.is_read_alone(op.operands[0])

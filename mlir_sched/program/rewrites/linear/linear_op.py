@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.constant_values import is_constant, scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
+from mlir_sched.program.rewrites.linalg_ops import loops_of, maps_of
 
 INIT = 2
 """Which operand of a linear op its sums start with: the last one, behind the two factors."""
@@ -39,7 +39,7 @@ class Linear:
     @property
     def summed(self) -> frozenset[int]:
         """The loops that sum."""
-        return frozenset(range(all_maps_of(self.op)[0].n_dims)) - {*self.loops[INIT]}
+        return frozenset(range(maps_of(self.op)[0].n_dims)) - {*self.loops[INIT]}
 
     @property
     def sums_weights(self) -> bool:
@@ -84,32 +84,11 @@ def linear(op: Any, globals_: frozenset[str]) -> Linear | None:
     """
     if not multiplies_and_adds(op):
         return None
-    constant = [place for place in range(INIT) if is_constant(_source(op.operands[place]), globals_)]
-    maps = all_maps_of(op)
-    if len(constant) != 1 or len(maps) != INIT + 1:
+    constant = [place for place in range(INIT) if is_constant(source_of(op.operands[place], is_copy), globals_)]
+    loops = tuple(map(loops_of, maps_of(op)))
+    if len(constant) != 1 or None in (*loops[constant[0]], *loops[INIT]):
         return None
-    if loops_of(maps[constant[0]]) is None or loops_of(maps[INIT]) is None:
-        return None
-    return Linear(op, constant[0], tuple(map(_loop_of_each, maps)))
-
-
-def loops_of(map_: ir.AffineMap) -> list[int] | None:
-    """Return the loop that walks each dimension of an operand; None where one walks along sums or constants."""
-    if not all(isinstance(expr, ir.AffineDimExpr) for expr in map_.results):
-        return None
-    return [ir.AffineDimExpr(expr).position for expr in map_.results]
-
-
-def _loop_of_each(map_: ir.AffineMap) -> tuple[int | None, ...]:
-    """Return the loop that alone walks each dimension of an operand; None for the others."""
-    return tuple(
-        ir.AffineDimExpr(expr).position if isinstance(expr, ir.AffineDimExpr) else None for expr in map_.results
-    )
-
-
-def all_maps_of(op: Any) -> list[ir.AffineMap]:
-    """Return the indexing maps of a structured op; none for any other op."""
-    return [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(op) or ()]
+    return Linear(op, constant[0], loops)
 
 
 def _at(loops: Sequence[int | None], dims: Sequence[int]) -> tuple[int | None, ...]:
@@ -124,26 +103,23 @@ def source_loops(op: Any) -> list[int] | None:
     """
     if not op.name.startswith("linalg.") or len(op.operands) != 2 or len(op.results) != 1:
         return None
-    (*inner, end), maps = op.regions[0].blocks[0], linalg.get_indexing_maps(op)
-    if inner or maps is None or end.operation.operands[0] != op.regions[0].blocks[0].arguments[0]:
+    (*inner, end), maps = op.regions[0].blocks[0], maps_of(op)
+    if inner or not maps or end.operation.operands[0] != op.regions[0].blocks[0].arguments[0]:
         return None
-    source, result = (ir.AffineMapAttr(each).value for each in maps)
-    loops = loops_of(source)
-    if loops is None or len({*loops}) < len(loops) or result != ir.AffineMap.get_identity(result.n_dims):
-        return None
-    return loops
+    source, result = maps
+    loops = [*dict.fromkeys(loop for loop in loops_of(source) if loop is not None)]
+    return loops if len(loops) == len(source.results) and result == ir.AffineMap.get_identity(result.n_dims) else None
+
+
+def is_copy(op: Any) -> bool:
+    """Say whether an op does nothing else than to copy elements (:func:`source_loops`)."""
+    return source_loops(op) is not None
 
 
 def starts_with_zeros(op: Any) -> bool:
     """Say whether the sums of a linear op start with zeros."""
     fill = producer(op.operands[INIT])
     return fill is not None and fill.name == "linalg.fill" and scalar_constant(fill.operands[0]) == 0
-
-
-def _source(value: Any) -> Any:
-    """Return what a value is a copy of, repeated or transposed."""
-    op = producer(value)
-    return value if op is None or source_loops(op) is None else _source(op.operands[0])
 
 
 def multiplies_and_adds(op: Any) -> bool:

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.linalg_ops import (
     CAST,
     COLLAPSE,
@@ -23,17 +22,33 @@ from mlir_sched.program.rewrites.linalg_ops import (
     copied,
     expand,
     groups_of,
+    loops_of,
+    maps_of,
+    numbers_of,
     slice_of,
     transposed,
     with_unit_dims,
 )
-from mlir_sched.program.rewrites.linear.linear_op import source_loops
+from mlir_sched.program.rewrites.linear.linear_op import is_copy, source_loops
 from mlir_sched.program.rewrites.padding.tensor_pad import padded_alike, pads_with_zeros, sides_of
 
 
 def is_move(op: Any) -> bool:
     """Say whether every element of an op's result is one of a tensor that the op reads."""
-    return op.name in (COLLAPSE, EXPAND) or is_part(op) or is_rotation(op) or source_loops(op) is not None
+    return op.name in (COLLAPSE, EXPAND) or is_part(op) or is_rotation(op) or is_copy(op)
+
+
+def factor_sizes(op: Any, place: int) -> list[int] | None:
+    """Return the sizes of an operand as a factor of an element-wise op's result; None for no factor."""
+    map_, last = maps_of(op)[place], -1
+    sizes = [1] * map_.n_dims
+    for dim, size in zip(loops_of(map_), op.operands[place].type.shape, strict=True):
+        if size == 1:
+            continue
+        if dim is None or dim <= last:
+            return None
+        sizes[dim], last = size, dim
+    return sizes
 
 
 def moved_sizes(op: Any, sizes: Sequence[int], *, back: bool = False) -> list[int] | None:
@@ -73,8 +88,8 @@ def moved(op: Any, factor: Any, *, back: bool = False) -> Any:
         return factor
     sizes = moved_sizes(op, factor.type.shape, back=back) or []
     if is_part(op):
-        offsets = ir.DenseI64ArrayAttr(op.attributes["static_offsets"])
-        begin = [at if size > 1 else 0 for at, size in zip(offsets, factor.type.shape, strict=True)]
+        offsets = zip(numbers_of(op, "static_offsets"), factor.type.shape, strict=True)
+        begin = [at if size > 1 else 0 for at, size in offsets]
         return slice_of(factor, begin, sizes)
     if op.name not in (COLLAPSE, EXPAND):
         loops = source_loops(op) or []
@@ -105,7 +120,7 @@ def is_part(op: Any) -> bool:
     """Say whether an op takes a part of a tensor whose place is known, with all dimensions and no steps between."""
     if op.name != SLICE or len(op.operands) != 1 or op.result.type.rank != op.operands[0].type.rank:
         return False
-    return {*ir.DenseI64ArrayAttr(op.attributes["static_strides"])} <= {1}
+    return {*numbers_of(op, "static_strides")} <= {1}
 
 
 def is_rotation(op: Any) -> bool:
@@ -114,7 +129,7 @@ def is_rotation(op: Any) -> bool:
     if not made or not all(part is not None and is_part(part) for part, _ in made):
         return False
     passed = [each for pair in made for each in pair if each is not None]
-    return len({part.operands[0] for part, _ in made}) == 1 and all(len([*each.result.uses]) == 1 for each in passed)
+    return len({part.operands[0] for part, _ in made}) == 1 and all(only_use(each.result) for each in passed)
 
 
 def rotated(op: Any) -> list[tuple[Any, Any]]:

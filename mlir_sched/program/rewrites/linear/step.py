@@ -8,16 +8,16 @@ from math import prod
 from typing import Any, NamedTuple
 
 from iree.compiler import ir
+from iree.compiler.dialects import tensor
 
-from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.compiler.operations import captured, only_use, producer
 from mlir_sched.program.rewrites.attention.decomposed import ATTENTION
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, number
-from mlir_sched.program.rewrites.linear.affine import Affine, applied, scaled
-from mlir_sched.program.rewrites.linear.elementwise import factor_sizes
+from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, number, resized
+from mlir_sched.program.rewrites.linear.affine import Affine, applied, product
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import INIT, multiplies_and_adds
-from mlir_sched.program.rewrites.linear.moves import is_move, is_rotation, rotated
+from mlir_sched.program.rewrites.linear.moves import factor_sizes, is_move, is_rotation, rotated
 from mlir_sched.program.rewrites.padding.tensor_pad import pads_with_zeros
 
 QUERIES, SCALE = 0, 3
@@ -35,6 +35,12 @@ class Step:
 
     op: Any
     place: int
+
+    @staticmethod
+    def reading(value: Any) -> Step | None:
+        """Return the op that alone reads a value; None where several do, or none."""
+        use = only_use(value)
+        return None if use is None else Step(use.owner.operation, use.operand_number)
 
     @property
     def is_move(self) -> bool:
@@ -127,8 +133,19 @@ class Step:
             None where the result is no affine function of the number.
         """
         if self.is_attention:
-            return scaled(form, copied(producer(self.op.operands[SCALE]), []).result)
+            return product(form, copied(producer(self.op.operands[SCALE]), []).result)
         return applied(self.op, self.place, form, numbers) if self.is_affine else form
+
+    def repeated(self, value: Any, numbers: Mapping[int, Any]) -> Any:
+        """Return what an element-wise op makes of another tensor, whose sizes may be others.
+
+        Args:
+            value: The tensor.
+            numbers: The op's numbers for that, by their places.
+        """
+        operands = {**numbers, self.place: value}
+        empty = tensor.empty(value.type.shape, value.type.element_type)
+        return resized(self.op, [*(operands[place] for place in sorted(operands)), empty])
 
     def number_sizes(self, facts: Facts) -> list[list[int]] | None:
         """Return the sizes of its numbers as factors of its result (:mod:`.moves`).

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from mlir_sched.program.rewrites.linear.facts import Facts
-from mlir_sched.program.rewrites.linear.linear_op import Linear
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
+from mlir_sched.program.rewrites.linear.moves import moved_sizes
 from mlir_sched.program.rewrites.linear.step import Step
 
 Loops = frozenset[int | None]
@@ -20,6 +21,7 @@ class Walk(ABC):
     """The ops that are passed, one after the other.
 
     Attributes:
+        is_behind: Whether they follow the linear op, or are in front of it.
         begin: The linear op.
         facts: What is known of the program.
         taken: Ops at which the chain ends.
@@ -27,6 +29,7 @@ class Walk(ABC):
         loops: The loops that the numbers of each of them lie along.
     """
 
+    is_behind: ClassVar[bool]
     begin: Linear
     facts: Facts
     taken: Collection[Any]
@@ -50,20 +53,28 @@ class Walk(ABC):
     def goes_through(self, step: Step) -> Loops | None:
         """Return the loops that the numbers of the next op lie along; None where the chain does not go through it."""
 
-    def loops_along(self, place: int, factors: Sequence[Sequence[int] | None]) -> Loops | None:
-        """Return the loops that walk factors of an operand of the linear op.
+    def loops_of(self, sizes: Sequence[list[int]]) -> Loops | None:
+        """Return the loops that walk factors of what the last op makes, or reads where ops are in front.
 
         Args:
-            place: Which operand.
-            factors: The sizes of each; None for what is no factor.
+            sizes: The sizes of each.
 
         Returns:
             None where the weights cannot be multiplied by one of them.
         """
-        known = [sizes for sizes in factors if sizes is not None and self.begin.fits(place, sizes)]
+        place, factors = INIT if self.is_behind else self.begin.image, list(map(self._at_linear, sizes))
+        known = [each for each in factors if each is not None and self.begin.fits(place, each)]
         if len(known) < len(factors):
             return None
-        return frozenset(loop for sizes in known for loop in self.begin.walked(place, sizes))
+        return frozenset(loop for each in known for loop in self.begin.walked(place, each))
+
+    def _at_linear(self, sizes: list[int]) -> list[int] | None:
+        """Return the sizes of a factor at the last op as one of the linear op's operand; None where it is none."""
+        found: list[int] | None = sizes
+        for step in reversed(self.steps):
+            if found is not None and (step.is_move or step.is_padding):
+                found = moved_sizes(step.op, found, back=self.is_behind)
+        return found
 
     def _passed(self, step: Step) -> Loops | None:
         is_near = step.op not in self.taken and step.op.parent == self.begin.op.parent

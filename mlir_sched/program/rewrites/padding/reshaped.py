@@ -17,7 +17,7 @@ from iree.compiler.dialects import transform
 from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, expand
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, expand, groups_of
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
@@ -90,7 +90,7 @@ class ReshapedPadding(SiteRewrite[ReshapeSite]):
         """Return the tensor reshaped, then padded."""
         (source,) = inputs
         for reshape, shape in zip(site.reshapes, site.shapes, strict=True):
-            groups = _groups(reshape)
+            groups = groups_of(reshape)
             source = collapse(source, groups) if reshape.name == COLLAPSE else expand(source, groups, shape)
         return padded(source, site.low, site.high)
 
@@ -135,7 +135,7 @@ def _places(reshape: Any, is_padded: Sequence[bool]) -> dict[int, int] | None:
 
     A dim that is merged with dims of size 1, or split into itself and dims of size 1, counts as unchanged.
     """
-    groups, places = _groups(reshape), {}
+    groups, places = groups_of(reshape), {}
     longer = reshape.operands[0] if reshape.name == COLLAPSE else reshape.result
     for number, group in enumerate(groups):
         long = [dim for dim in group if longer.type.shape[dim] != 1]
@@ -146,8 +146,3 @@ def _places(reshape: Any, is_padded: Sequence[bool]) -> dict[int, int] | None:
         for dim in moved:
             places[dim] = targets[0] if len(targets) == 1 else long[0]
     return places
-
-
-def _groups(reshape: Any) -> list[list[int]]:
-    """Return, for each dim of the shorter shape, the dims of the longer shape that make it."""
-    return [[ir.IntegerAttr(dim).value for dim in group] for group in reshape.attributes["reassociation"]]

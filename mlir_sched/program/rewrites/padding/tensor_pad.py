@@ -9,7 +9,7 @@ from iree.compiler.dialects import tensor
 from mlir_sched.compiler.operations import producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import copied, zero
+from mlir_sched.program.rewrites.linalg_ops import copied, numbers_of, zero
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, producer_of
 
 _SIDES = ("static_low", "static_high")
@@ -17,12 +17,9 @@ _SIDES = ("static_low", "static_high")
 
 def pads_with_zeros(op: Any) -> bool:
     """Say whether an op surrounds a static tensor of f32 with a known number of zeros."""
-    if op.name != PAD or len(op.operands) != 1 or not is_static_f32(op.operands[0]):
+    if op.name != PAD or not is_static_f32(op.operands[0]) or not number_around(op):
         return False
-    padding = padding_of(op)
-    if any(min(side, default=0) < 0 for side in sides_of(op)) or padding is None or padding.name != "arith.constant":
-        return False
-    return bool(ir.FloatAttr(padding.attributes["value"]).value == 0.0)
+    return bool(ir.FloatAttr(padding_of(op).attributes["value"]).value == 0.0)
 
 
 def number_around(pad: Any) -> str:
@@ -35,7 +32,7 @@ def number_around(pad: Any) -> str:
 
 def sides_of(pad: Any) -> list[list[int]]:
     """Return the padding in front of every dim, and the padding behind every dim."""
-    return [list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in _SIDES]
+    return [numbers_of(pad, name) for name in _SIDES]
 
 
 def widths_of(pad: Any) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import only_use, producer, walk
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
-from mlir_sched.program.rewrites.linalg_ops import CONCAT, expand
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, dim_of, expand
 from mlir_sched.program.rewrites.products.packed_product import ProductSite, packed, pays, product
 from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
@@ -78,7 +78,7 @@ class JoinedImages(OpRewrite[JoinedSite]):
 def _is_joined(image: Any) -> bool:
     """Say whether an image is joined of equally large ones, along its channels, for one reader."""
     join = producer(image)
-    if join is None or join.name != CONCAT or len(list(image.uses)) != 1:
+    if join is None or join.name != CONCAT or only_use(image) is None:
         return False
-    innermost = ir.IntegerAttr(join.attributes["dim"]).value == image.type.rank - 1
+    innermost = dim_of(join) == image.type.rank - 1
     return innermost and len({str(each.type) for each in join.operands}) == 1

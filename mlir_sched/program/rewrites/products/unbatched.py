@@ -12,7 +12,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.linalg_ops import dims_map, maps_of
+from mlir_sched.program.rewrites.linalg_ops import dims_map, maps_of, numbers_of
 from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
 
 
@@ -33,7 +33,7 @@ def _is_broadcast(weights: Any) -> bool:
     """Say whether an op makes equal matrices, one per element of the batch."""
     op = producer(weights)
     if op is not None and op.name == "linalg.broadcast":
-        return list(ir.DenseI64ArrayAttr(op.attributes["dimensions"])) == [0]
+        return numbers_of(op, "dimensions") == [0]
     return (
         op is not None and op.name == "linalg.generic" and maps_of(op) == [dims_map(3, (1, 2)), dims_map(3, range(3))]
     )

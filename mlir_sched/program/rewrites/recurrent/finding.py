@@ -7,15 +7,23 @@ from math import ceil, prod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
 
 from mlir_sched.compiler.operations import captured, producer, walk
 from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant, scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import found_again
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, depends_on, is_elementwise, maps_of
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear, source_loops, starts_with_zeros
-from mlir_sched.program.rewrites.recurrent.step_product import Step, StepProduct
+from mlir_sched.program.rewrites.linalg_ops import (
+    COLLAPSE,
+    EXPAND,
+    SLICE,
+    depends_on,
+    is_elementwise,
+    maps_of,
+    region_of,
+)
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, is_copy, linear, starts_with_zeros
+from mlir_sched.program.rewrites.linear.step import Step
+from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
 
 LOOP = "scf.for"
 
@@ -91,20 +99,20 @@ def _site(begin: Linear, globals_: frozenset[str]) -> StepProduct | None:
     op = begin.op
     if not starts_with_zeros(op) or not _keeps_rows(begin):
         return None
-    before, value = list[Any](), op.operands[1 - begin.weights]
+    before, value = list[Any](), op.operands[begin.image]
     while (made := producer(value)) is not None and made.name in (COLLAPSE, EXPAND):
         before.append(made)
         value = made.operands[0]
     if made is None or made.name != SLICE:
         return None
-    site = StepProduct(begin, (*before, made), tuple(_behind(begin, globals_)))
+    site = StepProduct(begin, tuple(_behind(begin, globals_)), (*before, made))
     return site if _takes_rows(site) else None
 
 
 def _keeps_rows(begin: Linear) -> bool:
     """Say whether each row of the result, along its first dimension, is computed from the same row of the image."""
-    maps = [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(begin.op)]
-    image, result = maps[1 - begin.weights], maps[INIT]
+    maps = maps_of(begin.op)
+    image, result = maps[begin.image], maps[INIT]
     if not len(image.results) or not len(result.results) or image.results[0] != result.results[0]:
         return False
     rows, others = result.results[0], [*image.results][1:] + [*maps[begin.weights].results]
@@ -113,12 +121,10 @@ def _keeps_rows(begin: Linear) -> bool:
 
 def _takes_rows(site: StepProduct) -> bool:
     """Say whether a slice of a static f32 tensor takes rows, one behind the other, and all that the others have."""
-    op, image = site.slice, site.linear.op.operands[1 - site.linear.weights]
+    op, image = site.slice, site.linear.op.operands[site.linear.image]
     if not is_static_f32(site.sequence) or not 0 < site.lead < site.sequence.type.rank:
         return False
-    offsets, sizes, strides = (
-        list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
-    )
+    offsets, sizes, strides = region_of(op)
     others, static = list(image.type.shape)[1:], [sizes[site.lead :], list(site.sequence.type.shape)[site.lead :]]
     fixed = {*strides} == {1} and not any(offsets[site.lead :]) and len(op.operands) == 1 + _varying(offsets)
     return fixed and static == [others, others] and prod(site.taken) == site.rows
@@ -132,8 +138,7 @@ def _varying(numbers: Sequence[int]) -> int:
 def _behind(begin: Linear, globals_: frozenset[str]) -> Iterator[Step]:
     """Yield the element-wise ops behind a linear op that do the same to every row."""
     value = begin.op.results[0]
-    while len(uses := [*value.uses]) == 1:
-        step = Step(uses[0].owner.operation, uses[0].operand_number)
+    while step := Step.reading(value):
         if step.op.parent != begin.op.parent or not _is_alike_for_rows(step, value, globals_):
             return
         yield step
@@ -143,7 +148,7 @@ def _behind(begin: Linear, globals_: frozenset[str]) -> Iterator[Step]:
 def _is_alike_for_rows(step: Step, value: Any, globals_: frozenset[str]) -> bool:
     """Say whether an op computes each element of a value with constants that are the same for all rows."""
     op = step.op
-    if not is_elementwise(op) or source_loops(op) is not None or op.results[0].type != value.type:
+    if not is_elementwise(op) or is_copy(op) or op.results[0].type != value.type:
         return False
     maps, (*_, start) = maps_of(op), op.regions[0].blocks[0].arguments
     numbers = [op.operands[place] for place in step.numbers]

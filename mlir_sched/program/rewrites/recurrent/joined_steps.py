@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, transform
+from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import REWRITTEN
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.dag_site import DagRewrite, Path
 from mlir_sched.program.rewrites.linalg_ops import (
     BARRIER,
@@ -69,10 +69,7 @@ class JoinedSteps(DagRewrite[StepProduct]):
 
     def marked(self, result: Any) -> Any:
         """Return the last op of the product of the whole sequence."""
-        op = producer(result)
-        while op.name in (BARRIER, COLLAPSE, EXPAND, SLICE):
-            op = producer(op.operands[0])
-        return op
+        return producer(source_of(result, lambda op: op.name in (BARRIER, COLLAPSE, EXPAND, SLICE)))
 
     def emit(self, module: Any, sites: Sequence[Sequence[StepProduct]], program: ir.Module) -> Any:
         """Emit the replacements, and leave one product of each; see :meth:`SiteRewrite.emit`."""
@@ -102,10 +99,8 @@ def _product(site: StepProduct, given: Mapping[Path, Any]) -> Any:
         image = collapse(image, [[*range(site.lead)], *([dim] for dim in range(site.lead, image.type.rank))])
     kind = op.results[0].type
     shape = [site.all_rows, *kind.shape[1:]]
-    factors = {site.linear.weights: given[site.weights], 1 - site.linear.weights: image}
+    factors = {site.linear.weights: given[site.weights], site.linear.image: image}
     value = resized(op, [factors[0], factors[1], zeros(shape, kind.element_type)])
-    for step, ways in site.numbers:
-        operands = {way[-1]: given[way] for way in ways} | {step.place: value}
-        empty = tensor.empty(shape, kind.element_type)
-        value = resized(step.op, [*(operands[place] for place in sorted(operands)), empty])
+    for each in site.behind:
+        value = each.step.repeated(value, {way[-1]: given[way] for way in each.numbers})
     return value

@@ -9,54 +9,26 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.program.rewrites.constant_values import constant_key
-from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
+from mlir_sched.program.rewrites.dag_site import Path
+from mlir_sched.program.rewrites.linalg_ops import numbers_of
+from mlir_sched.program.rewrites.linear.linear_op import INIT
+from mlir_sched.program.rewrites.linear.placed import BehindLinear
 from mlir_sched.program.rewrites.site_rewrite import OpSite
 
 
 @dataclass(frozen=True)
-class Step:
-    """An element-wise op behind a linear op.
-
-    Attributes:
-        op: The op.
-        place: Which of its operands is computed by the linear op.
-    """
-
-    op: Any
-    place: int
-
-    @property
-    def numbers(self) -> list[int]:
-        """Its operands that are constants."""
-        return [place for place in range(len(self.op.operands) - 1) if place != self.place]
-
-
-@dataclass(frozen=True)
-class StepProduct(DagSite):
+class StepProduct(BehindLinear):
     """A linear op over a slice of a sequence.
 
     The slice takes some of the sequence's rows, which lie along its first dimensions, and all of its other dimensions.
 
     Attributes:
         linear: The linear op.
-        before: What makes its image, from the linear op back: reshapes, then the slice.
         steps: Element-wise ops behind it, in their order, whose other operands are constants and the same for all rows.
+        before: What makes its image, from the linear op back: reshapes, then the slice.
     """
 
-    linear: Linear
     before: tuple[Any, ...]
-    steps: tuple[Step, ...]
-
-    @property
-    def root(self) -> Any:
-        """The last op."""
-        return self.steps[-1].op if self.steps else self.linear.op
-
-    @property
-    def along(self) -> Path:
-        """The way to the linear op."""
-        return tuple(step.place for step in reversed(self.steps))
 
     @property
     def ops(self) -> list[Path]:
@@ -68,7 +40,7 @@ class StepProduct(DagSite):
     @property
     def leaves(self) -> list[Path]:
         """The ways to the values that the replacement is computed from."""
-        numbers = [way for _, ways in self.numbers for way in ways]
+        numbers = [way for each in self.behind for way in each.numbers]
         return [self.sequence_way, *self.varying, self.weights, *numbers]
 
     @property
@@ -88,13 +60,6 @@ class StepProduct(DagSite):
         return *self.along, self.linear.weights
 
     @property
-    def numbers(self) -> list[tuple[Step, list[Path]]]:
-        """The element-wise ops, in their order, each with the ways to its constants."""
-        ways = [self.along[:number] for number in reversed(range(len(self.along)))]
-        steps = zip(self.steps, ways, strict=True)
-        return [(step, [(*way, place) for place in step.numbers]) for step, way in steps]
-
-    @property
     def slice(self) -> Any:
         """The slice."""
         return self.before[-1]
@@ -108,13 +73,13 @@ class StepProduct(DagSite):
     def offsets(self) -> list[Any]:
         """The offsets of the slice along the dimensions of the rows: numbers, or values of the program."""
         varying, unknown = iter(list(self.slice.operands)[1:]), ir.ShapedType.get_dynamic_stride_or_offset()
-        static = ir.DenseI64ArrayAttr(self.slice.attributes["static_offsets"])
+        static = numbers_of(self.slice, "static_offsets")
         return [next(varying) if offset == unknown else offset for offset in static][: self.lead]
 
     @property
     def taken(self) -> list[int]:
         """The sizes of the slice along the dimensions of the rows."""
-        return list(ir.DenseI64ArrayAttr(self.slice.attributes["static_sizes"]))[: self.lead]
+        return numbers_of(self.slice, "static_sizes")[: self.lead]
 
     @property
     def order(self) -> list[int]:
@@ -138,7 +103,7 @@ class StepProduct(DagSite):
     @property
     def lead(self) -> int:
         """How many dimensions of the sequence the rows lie along."""
-        image = self.linear.op.operands[1 - self.linear.weights]
+        image = self.linear.op.operands[self.linear.image]
         return int(self.sequence.type.rank - image.type.rank + 1)
 
     @property
@@ -162,4 +127,4 @@ class StepProduct(DagSite):
     @property
     def _image(self) -> Path:
         """The way to the operand of the linear op that is not constant."""
-        return *self.along, 1 - self.linear.weights
+        return *self.along, self.linear.image

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, maps_of
 from mlir_sched.program.rewrites.repair.wrong_form import Read, WrongForm
 
 _RESHAPES = (COLLAPSE, EXPAND, "tensor.cast")
@@ -74,8 +73,7 @@ def _may_be_fused(value: Any, *, shared: bool = False) -> bool:
 
 def _maps_of(op: Any) -> list[ir.AffineMap]:
     """Return the indexing maps of an op that the pass may take, one per operand; none for any other op."""
-    found = linalg.get_indexing_maps(op) if op.name.startswith("linalg.") else None
-    return [ir.AffineMapAttr(each).value for each in found or ()]
+    return maps_of(op) if op.name.startswith("linalg.") else []
 
 
 def _loops(op: Any, maps: list[ir.AffineMap]) -> set[int]:

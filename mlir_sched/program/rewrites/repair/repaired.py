@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg, transform
+from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import walk
+from mlir_sched.program.rewrites.linalg_ops import maps_of
 from mlir_sched.program.rewrites.repair.partial_read import PARTIAL_READ
 from mlir_sched.program.rewrites.repair.wrong_form import Read, WrongForm
 from mlir_sched.program.rewrites.replacement import match_type, operand_of, ops_named, producer_of
@@ -62,7 +63,7 @@ class Repaired(SiteRewrite[Read]):
 
     def replaced(self, op: Any, site: Read) -> Any:
         """Emit padding by nothing between the value and this reader, and return a handle on the padding."""
-        loops = linalg.get_indexing_maps(site.op)[0].value.n_dims
+        loops = maps_of(site.op)[0].n_dims
         i64, numbers = ir.IntegerType.get_signless(64), range(len(site.op.operands))
         padded = ir.Operation.create(
             "transform.structured.pad",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from channels_first_networks import audio, function, layer, network, of_tokens, padded, residual_branches, weights
 from iree_cases import FLAGS
-from rewriting import applies, compiled_to, library_for, run, write
+from rewriting import applies, assert_same_results, compiled_to, library_for, run, write
 from shuffled_channels import shuffled
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
@@ -32,9 +32,7 @@ def flags(model: Path) -> tuple[str, ...]:
 
 def test_a_network_computes_the_same(model: Path, flags: tuple[str, ...]) -> None:
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 18, 18)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 def test_every_convolution_and_pooling_is_converted_and_counted(model: Path, flags: tuple[str, ...]) -> None:
@@ -53,9 +51,7 @@ def test_a_value_that_is_read_at_every_second_pixel_and_whole_stays_whole(tmp_pa
     model = write(tmp_path, residual_branches())
     flags = library_for(ChannelsLast(), model, tmp_path)
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 16, 16)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 @pytest.mark.sweep("landing")
@@ -67,9 +63,7 @@ def test_an_audio_network_is_computed_channels_last(column: int, tmp_path: Path)
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
     assert sum("transpose" in line for line in dispatches) <= 1, "that of the image"
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 16)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 GATED = """
@@ -146,9 +140,7 @@ def test_no_transpose_stays_where_tokens_become_an_image_that_is_padded(tmp_path
     assert not [line for line in dispatches if "transpose" in line]
     assert "tensor<8x8x16xf32>" in compiled_to(model, flags, "flow"), "the image is padded channels last"
     tokens = np.random.default_rng(0).integers(-4, 5, (1, 64, 16)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [tokens])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [tokens]), expected)
+    assert_same_results(model, flags, [tokens], least=100)
 
 
 def test_biases_are_added_to_the_results_of_convolutions(tmp_path: Path) -> None:
@@ -162,9 +154,7 @@ def test_biases_are_added_to_the_results_of_convolutions(tmp_path: Path) -> None
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
     assert len(dispatches) == 2, "the two convolutions"
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 20, 20)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 GROUPED = """
@@ -200,9 +190,7 @@ def test_grouped_convolutions_are_channels_last_too(tmp_path: Path) -> None:
     )
     assert "(tensor<20x20x2x4xf32>, tensor<2x3x3x4x8xf32>) -> tensor<9x9x2x8xf32>" in grouped
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 18, 18)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 def test_shuffled_channels_stay_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,9 +203,7 @@ def test_shuffled_channels_stay_last(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "the image and the result alone are channels first"
     )
     image = np.random.default_rng(0).integers(-1, 2, (1, 4, 8, 12)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 DENSE = """
@@ -240,9 +226,7 @@ def test_what_several_joins_begin_with_is_joined_once(tmp_path: Path) -> None:
     joins = re.findall(r"tensor.concat dim\(3\) (.*?) :", compiled_to(model, flags, "preprocessing"))
     assert [join.count("%") for join in joins] == [2, 2]
     image = np.random.default_rng(0).integers(-1, 2, (1, 4, 8, 12)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
 
 
 def test_a_library_for_another_network_is_an_error(tmp_path: Path, flags: tuple[str, ...]) -> None:

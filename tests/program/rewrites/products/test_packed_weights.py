@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from channels_first_networks import network
-from iree_cases import FLAGS
 from product_cases import Case, tensor_of
-from rewriting import applies, compiled_to, library_for, run, write
+from rewriting import applies, assert_same_results, compiled_to, library_for, write
 
-from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
@@ -68,9 +66,7 @@ def test_a_product_computes_the_same(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     model = write(tmp_path, case.text())
     flags = library_for(PackedWeights(), model, tmp_path)
-    expected = run(compile_to_bytes(model, FLAGS), case.inputs())
-    assert np.unique(expected).size > 10
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), case.inputs()), expected)
+    assert_same_results(model, flags, case.inputs(), least=10)
     assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"packed_weights": 1}
 
 
@@ -112,9 +108,7 @@ def test_a_linear_layer_on_a_batch_of_rows_is_one_product_with_its_activation(tm
     case = Case("matmul", (6, 8, 64), (64, 96), (6, 8, 96), order=(1, 0))
     model = write(tmp_path, case.text().partition("%result")[0] + LINEAR)
     flags = library_for(PackedWeights(), model, tmp_path)
-    expected = run(compile_to_bytes(model, FLAGS), case.inputs())
-    assert np.unique(expected).size > 50
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), case.inputs()), expected)
+    assert_same_results(model, flags, case.inputs(), least=50)
     text = compiled_to(model, flags, "flow")
     assert len([line for line in text.splitlines() if "flow.dispatch @" in line]) == 1
     assert tensor_of([3, 64, 32]) in text
@@ -141,9 +135,7 @@ def test_a_network_is_computed_channels_last_and_then_packed(tmp_path: Path) -> 
     model = write(tmp_path, wide)
     flags = library_for(BOTH, model, tmp_path)
     image = np.random.default_rng(0).integers(-4, 5, (1, 4, 18, 18)).astype(np.float32)
-    expected = run(compile_to_bytes(model, FLAGS), [image])
-    assert np.unique(expected).size > 100
-    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    assert_same_results(model, flags, [image], least=100)
     marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
     assert marks[BOTH.steps[-1].name] == 2
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]

@@ -15,11 +15,11 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
-from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, made_again, map_to
+from mlir_sched.program.rewrites.layout.bodies import EXTRACT, INDEX, Body, made_again
 from mlir_sched.program.rewrites.layout.channel_dims import Form
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at
 from mlir_sched.program.rewrites.layout.rules.rule import Axes, Orders, Rule, in_order, marked
-from mlir_sched.program.rewrites.linalg_ops import GENERIC, generic, index, sizes_of
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, dims_map, generic, index, sizes_of
 from mlir_sched.program.rewrites.replacement import operand_of
 
 
@@ -75,7 +75,7 @@ class Loops(Rule):
             return _element(body, made, loops, orders)
 
         kinds = [body.iterators[loop] for loop in loops]
-        maps = [map_to(places[n], len(loops)) for n in (*kept, -1)]
+        maps = [dims_map(len(loops), places[n]) for n in (*kept, -1)]
         result = generic([values[n] for n in kept], start, maps, kinds, element)
         return marked(result) if body.reads else result
 
@@ -110,7 +110,7 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value.type.element_type, (ir.IntegerType, ir.IndexType))
 
 
-def _reduced(body: Body) -> list[list[int | None]]:
+def _reduced(body: Body) -> list[tuple[int | None, ...]]:
     """Return the places of operands, apart from the result's, that are read at loops which are reduced."""
     loops = {loop for loop, kind in enumerate(body.iterators) if kind == "reduction"}
     return [each for each in body.places[:-1] if loops & {*each}]

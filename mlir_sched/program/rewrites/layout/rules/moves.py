@@ -18,7 +18,11 @@ from mlir_sched.program.rewrites.linalg_ops import (
     SLICE,
     TRANSPOSE,
     collapse,
+    dim_of,
     expand,
+    groups_of,
+    numbers_of,
+    region_of,
     transposed,
 )
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around, sides_of, surrounded_alike
@@ -34,12 +38,12 @@ class Transpositions(Rule):
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the dims of the source."""
-        moved = _numbers(op, "permutation")
+        moved = numbers_of(op, "permutation")
         return [range(len(moved)), moved]
 
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the source with its dims in the order of the result."""
-        moved, before = _numbers(op, "permutation"), orders(op.operands[0])
+        moved, before = numbers_of(op, "permutation"), orders(op.operands[0])
         return transposed(inputs[0], [before.index(moved[dim]) for dim in orders(op.result)])
 
 
@@ -52,7 +56,7 @@ class Reshapes(Rule):
 
     def axes(self, op: Any) -> list[Axes]:
         """Return the dims of the shorter shape."""
-        groups = [[ir.IntegerAttr(dim).value for dim in group] for group in op.attributes["reassociation"]]
+        groups = groups_of(op)
         longer = [number for number, group in enumerate(groups) for _ in group]
         axes: list[Axes] = [longer, range(len(groups))]
         return axes if op.name == COLLAPSE else axes[::-1]
@@ -81,7 +85,7 @@ class Slices(Rule):
     def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
         """Return the part."""
         order = orders(op.result)
-        part = [in_order(_numbers(op, f"static_{name}"), order) for name in ("offsets", "sizes", "strides")]
+        part = [in_order(each, order) for each in region_of(op)]
         kind = ir.RankedTensorType.get(part[1], op.result.type.element_type)
         return tensor.extract_slice(kind, inputs[0], [], [], [], *part)
 
@@ -96,7 +100,7 @@ class Joins(Rule):
         """Return the joined values."""
         order, kind = orders(op.result), op.result.type
         result = ir.RankedTensorType.get(in_order(kind.shape, order), kind.element_type)
-        return tensor.concat(result, order.index(ir.IntegerAttr(op.attributes["dim"]).value), list(inputs))
+        return tensor.concat(result, order.index(dim_of(op)), list(inputs))
 
 
 def begun_by(op: Any, joins: Iterable[Any]) -> Any | None:
@@ -104,7 +108,7 @@ def begun_by(op: Any, joins: Iterable[Any]) -> Any | None:
 
     def begins(join: Any) -> bool:
         same = list(op.operands)[: len(join.operands)] == list(join.operands)
-        return same and len(join.operands) < len(op.operands) and join.attributes["dim"] == op.attributes["dim"]
+        return same and len(join.operands) < len(op.operands) and dim_of(join) == dim_of(op)
 
     return max(filter(begins, joins), key=lambda join: len(join.operands), default=None)
 
@@ -123,7 +127,3 @@ class Paddings(Rule):
         """Return the padded value."""
         low, high = (in_order(side, orders(op.result)) for side in sides_of(op))
         return surrounded_alike(inputs[0], low, high, op)
-
-
-def _numbers(op: Any, name: str) -> list[int]:
-    return list(ir.DenseI64ArrayAttr(op.attributes[name]))

@@ -25,9 +25,10 @@ from mlir_sched.program.rewrites.linalg_ops import (
     generic,
     multiply_add,
     number,
+    numbers_of,
     sizes_of,
     transposed,
-    with_part,
+    with_parts,
 )
 from mlir_sched.program.rewrites.replacement import operand_of, producer_of
 
@@ -121,9 +122,9 @@ class Windows(Rule):
         sums = marked(self._windows(op, image, taps, linalg.fill(zero, outs=[empty])))
         if not bias:
             return sums
-        made = list(ir.DenseI64ArrayAttr(start.attributes["dimensions"]))
+        made = numbers_of(start, "dimensions")
         places = [orders(op.result).index(dim) for dim in range(kind.rank) if dim not in made]
-        return with_part(sums, bias[0], places, arith.addf)
+        return with_parts(sums, bias, places, arith.addf)
 
     def _windows(self, op: Any, image: Any, taps: Any, init: Any) -> Any:
         """Return the op's result, channels last, without its bias."""
