@@ -72,7 +72,7 @@ class RewriteTests(ABC):
             raise AssertionError(f"the field {each.name} can be changed: make the dataclass frozen")
 
     def test_a_rewrite_applies_where_there_is_something_to_rewrite(self) -> None:
-        """``applies`` finds it, and leaves the program as it is."""
+        """``finds`` returns it, something empty otherwise, and leaves the program as it is."""
         for name, text in self.programs().items():
             with self._program(text) as program:
                 before = str(program)
@@ -95,7 +95,7 @@ class RewriteTests(ABC):
         """What a rewrite puts in place needs no repair."""
         for name, text in self.programs().items():
             with self._program(text) as program:
-                assert wrong_forms(pipeline.rewritten([self.make()], StagedProgram(program)).module) == (), name
+                assert wrong_forms(pipeline.rewritten([self.make()], StagedProgram(program))) == (), name
 
     def test_rewritten_programs_compute_the_same(self) -> None:
         """The rewrite is proven applied, and the program computes what it computes without the rewrite."""

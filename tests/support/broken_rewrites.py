@@ -10,27 +10,28 @@ from plans import Named
 
 from mlir_sched.errors import CompilerError
 from mlir_sched.program.rewrites import REWRITES
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.program.worker import rewriting
 
 
 class Raising(Named):
     """A rewrite with a mistake."""
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: bool) -> str:
         raise KeyError("a mistake")
 
 
 class Refused(Named):
     """A rewrite that runs a pass of the compiler's that fails."""
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: bool) -> str:
         raise CompilerError("m.mlir:1:2: error: 'linalg.add' op is bad")
 
 
 class Crashing(Named):
     """A rewrite that the compiler does not survive."""
 
-    def applies(self, program: ir.Module) -> bool:
+    def finds(self, program: WalkedProgram) -> bool:
         os.abort()
 
 

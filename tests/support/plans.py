@@ -9,6 +9,7 @@ from iree.compiler import ir
 from mlir_sched.program.plan import Flags, Plan, Site
 from mlir_sched.program.rewrites.convolution.winograd import Convolutions
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.program.variant import Variant
 
 
@@ -22,10 +23,10 @@ class Named(ProgramRewrite):
     def name(self) -> str:
         return self.named
 
-    def applies(self, program: ir.Module) -> bool:
+    def finds(self, program: WalkedProgram) -> bool:
         return True
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: bool) -> str:
         return "nothing"
 
 

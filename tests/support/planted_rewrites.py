@@ -9,13 +9,13 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites import Rewrites
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, collapse, expand
 from mlir_sched.program.rewrites.offered import RewriteFamily
 from mlir_sched.program.rewrites.replacement import append_sequence, only_op
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 SLICE = "tensor.extract_slice"
 
@@ -26,8 +26,8 @@ class WrongConcat(OpRewrite[OpSite]):
 
     name = "wrong_concat"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
-        return [OpSite(op) for op in walk(program.operation) if op.name == CONCAT]
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
+        return [OpSite(op) for op in program.ops if op.name == CONCAT]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         shape, element = list(inputs[0].type.shape), inputs[0].type.element_type
@@ -42,8 +42,8 @@ class WrongSlice(OpRewrite[OpSite]):
 
     name = "wrong_slice"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
-        slices = [OpSite(op) for op in walk(program.operation) if op.name == SLICE]
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
+        slices = [OpSite(op) for op in program.ops if op.name == SLICE]
         return [site for site in slices if _numbers(site, "offsets")[1] > 0]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
@@ -58,7 +58,7 @@ class Repeated(OpRewrite[OpSite]):
 
     name = "same_slice"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
         return WrongSlice().sites(program)
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
@@ -77,10 +77,10 @@ class Failing(ProgramRewrite):
     def name(self) -> str:
         return self.named
 
-    def applies(self, program: ir.Module) -> bool:
+    def finds(self, program: WalkedProgram) -> bool:
         return True
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: bool) -> str:
         append_sequence(library, self.name, lambda module: self.append_failure(module) or module, consumes=True)
         return self.name
 

@@ -58,7 +58,7 @@ def library_for(made: ProgramRewrite | Plan, model: Path, folder: Path) -> tuple
     with script_context(), ir.Location.unknown():
         program = StagedProgram(ir.Module.parse(abi(model)))
         script = pipeline.script(steps_of(made), program, made.name)
-        assert wrong_forms(pipeline.rewritten(steps_of(made), program).module) == (), "IREE compiles the program wrong"
+        assert wrong_forms(pipeline.rewritten(steps_of(made), program)) == (), "IREE compiles the program wrong"
     path = folder / "library.mlir"
     path.write_text(build_library([], script))
     return (*FLAGS, *library_flags(path))

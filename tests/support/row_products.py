@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iree.compiler import ir
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites import Rewrites
 from mlir_sched.program.rewrites.linalg_ops import added, product_and_sum
 from mlir_sched.program.rewrites.offered import RewriteFamily
@@ -16,6 +14,7 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class RowProducts(OpRewrite[OpSite]):
     def columns(self) -> str:
         return f"column_products({','.join(self.by_columns)})"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
-        return [OpSite(op) for op in walk(program.operation) if op.name == "linalg.matmul"]
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
+        return [OpSite(op) for op in program.ops if op.name == "linalg.matmul"]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         left, right, init = inputs
@@ -61,7 +60,7 @@ class Products(SiteKind):
         return tuple(replace(r, by_columns=shapes) if isinstance(r, RowProducts) else r for r in rewrites)
 
     def shapes(self, program: StagedProgram) -> list[str]:
-        return [shape_of(site.op) for site in RowProducts().sites(program.module)]
+        return [shape_of(site.op) for site, *_ in program.found(RowProducts()).values()]
 
 
 class Family(RewriteFamily):

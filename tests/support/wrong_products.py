@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import arith
 from row_products import shape_of
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites import Rewrites
 from mlir_sched.program.rewrites.linalg_ops import added, product_and_sum
 from mlir_sched.program.rewrites.offered import RewriteFamily
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 WRONG = "24x40x32"
 """Rows, columns and terms of the sums."""
@@ -24,8 +23,8 @@ WRONG = "24x40x32"
 class WrongProducts(OpRewrite[OpSite]):
     name = "wrong_products"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
-        return [OpSite(op) for op in walk(program.operation) if op.name == "linalg.matmul"]
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
+        return [OpSite(op) for op in program.ops if op.name == "linalg.matmul"]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         left, right, init = inputs

@@ -5,8 +5,9 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import captured, producer, symbol_of, walk
+from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.site_rewrite import Op, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 LOAD = "util.global.load"
 _COMPUTED = (
@@ -22,21 +23,14 @@ _COMPUTED = (
 """Ops that IREE evaluates once when all their operands are constants."""
 
 
-def with_constant_weights(sites: Sequence[Op], program: ir.Module) -> list[Op]:
+def with_constant_weights(sites: Sequence[Op], program: WalkedProgram) -> list[Op]:
     """Return the sites whose second operands are constants.
 
     A matcher sees an op's kind, but not whether its operand is a constant: a kind with any operand that is not a
     constant is left out as a whole.
     """
-    constants = constant_globals(program)
-    varying = {site.kind for site in sites if not is_constant(site.op.operands[1], constants)}
+    varying = {site.kind for site in sites if not is_constant(site.op.operands[1], program.constants)}
     return [site for site in sites if site.kind not in varying]
-
-
-def constant_globals(program: ir.Module) -> frozenset[str]:
-    """Return the symbols of the globals that are never written."""
-    found = (op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes)
-    return frozenset(map(symbol_of, found))
 
 
 def is_constant(value: Any, globals_: frozenset[str]) -> bool:

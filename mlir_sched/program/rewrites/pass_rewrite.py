@@ -7,6 +7,7 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.replacement import append_sequence, ops_named
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 class PassRewrite(ProgramRewrite):
@@ -18,9 +19,9 @@ class PassRewrite(ProgramRewrite):
 
     iree_pass: ClassVar[str]
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: Any) -> str:
         """Append the sequence that runs the pass; see :meth:`ProgramRewrite.append`."""
-        del program
+        del program, found
 
         def rewrite(module: Any) -> Any:
             functions = ops_named(module, "util.func")

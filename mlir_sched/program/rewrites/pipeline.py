@@ -105,7 +105,7 @@ def sites(rewrites: Sequence[ProgramRewrite], program: StagedProgram) -> list[St
         for stages in _made(rewrites, program)
         for rewrite, seen in stages
         if isinstance(rewrite, SiteRewrite) and rewrite not in REPAIRS
-        for kinds in [rewrite.kinds(seen.module)]
+        for kinds in [seen.found(rewrite)]
         for number, (label, alike) in zip(rewrite.numbers([*kinds.values()]), kinds.items(), strict=True)
     ]
 

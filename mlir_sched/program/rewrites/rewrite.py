@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from iree.compiler import ir
+
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 class ProgramRewrite(ABC):
@@ -31,25 +33,26 @@ class ProgramRewrite(ABC):
         keep these ops: a rewrite marks them alike in all programs, so that equal dispatches stay equal.
         """
 
-    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:  # noqa: ARG002 - most need nothing
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:  # noqa: ARG002 - most need nothing
         """Return the rewrites that have to come before this one, in order, where they apply; by default none.
 
         Args:
-            program: As in :meth:`applies`, before these rewrites.
+            program: As in :meth:`finds`, before these rewrites.
         """
         return ()
 
     @abstractmethod
-    def applies(self, program: ir.Module) -> bool:
-        """Say whether a program has something to rewrite.
+    def finds(self, program: WalkedProgram) -> Any:
+        """Return what there is to rewrite in a program, as :meth:`append` takes it; something empty for nothing.
+
+        A program is asked about once, by all plans that begin alike (:class:`~.staged_program.StagedProgram`).
 
         Args:
-            program: The program after IREE's ``abi`` phase (``iree-compile --compile-to=abi``), and after what has to
-                come before.
+            program: The program, after what has to come before; it stays as it is.
         """
 
     @abstractmethod
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: Any) -> str:
         """Append the rewrite to a transform library and return the symbol of its named sequence.
 
         The sequence consumes one handle, the program's ``builtin.module``, and returns it. It fails (with an error of
@@ -57,5 +60,6 @@ class ProgramRewrite(ABC):
 
         Args:
             library: A module with ``transform.with_named_sequence``, in the current context.
-            program: As in :meth:`applies`, in the same context; the rewrite applies to it.
+            program: As in :meth:`finds`, in the same context.
+            found: What :meth:`finds` returned, not empty.
         """

@@ -44,7 +44,7 @@ class SiteKind(ABC):
 
     @abstractmethod
     def shapes(self, program: StagedProgram) -> list[str]:
-        """Return the shape of every site that the other algorithm can compute, in the program's order.
+        """Return the shapes of the sites that the other algorithm can compute, in the program's order.
 
         Args:
             program: The program after IREE's ``abi`` phase, and what rewrites make of it.

@@ -22,6 +22,7 @@ from mlir_sched.program.rewrites.replacement import (
     require_number,
 )
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 class Rewritable(Protocol):
@@ -89,7 +90,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         return self.name
 
     @abstractmethod
-    def sites(self, program: ir.Module) -> list[S]:
+    def sites(self, program: WalkedProgram) -> list[S]:
         """Return the sites of a program."""
 
     @abstractmethod
@@ -141,11 +142,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """Mark an op as put in place by the rewrite."""
         op.attributes[REWRITTEN] = ir.StringAttr.get(self.name)
 
-    def applies(self, program: ir.Module) -> bool:
-        """Say whether the program has a site to rewrite."""
-        return bool(self.kinds(program))
-
-    def kinds(self, program: ir.Module) -> dict[str, list[S]]:
+    def finds(self, program: WalkedProgram) -> dict[str, list[S]]:
         """Return the sites to rewrite: those of every kind by their label, without the kinds that stay as they are."""
         return {label: alike for label, alike in labelled(self.sites(program)).items() if label not in self.but}
 
@@ -153,15 +150,15 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """Return the numbers of the functions that replace the sites of every kind; by default each has its own."""
         return list(range(len(sites)))
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: dict[str, list[S]]) -> str:
         """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
-        sites = list(self.kinds(program).values())
+        sites = list(found.values())
         for number, (site, *_) in dict(zip(self.numbers(sites), sites, strict=True)).items():
             self.append_kind(library, f"{self.symbol}_{number}", site)
         append_sequence(library, self.symbol, lambda module: self.emit(module, sites, program), consumes=True)
         return self.symbol
 
-    def emit(self, module: Any, sites: Sequence[Sequence[S]], program: ir.Module) -> Any:  # noqa: ARG002 - for others
+    def emit(self, module: Any, sites: Sequence[Sequence[S]], program: WalkedProgram) -> Any:
         """Emit the replacement of all sites, and return a handle on the program's module.
 
         Args:
@@ -169,6 +166,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
             sites: The sites of every kind.
             program: The program as it was.
         """
+        del program
         for index, (site, *others) in enumerate(sites):
             symbol = f"{self.symbol}_{index}"
             found = self.find(module, site, f"match_{symbol}")

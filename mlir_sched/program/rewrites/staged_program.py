@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from iree.compiler import ir
 
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.tasks.worker.extraction import apply_sequence
 from mlir_sched.transform_scripts.script.building import new_library
 
@@ -16,28 +17,28 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class StagedProgram:
+class StagedProgram(WalkedProgram):
     """A program with what is known of rewrites of it.
 
     Each rewrite is asked and applied once, so that plans that begin alike share their beginning.
-
-    Attributes:
-        module: The program as it enters IREE's preprocessing phase, or as rewrites leave it; it stays as it is.
     """
 
-    module: ir.Module
-    _applies: dict[ProgramRewrite, bool] = field(default_factory=dict)
+    _found: dict[ProgramRewrite, Any] = field(default_factory=dict)
     _required: dict[ProgramRewrite, tuple[ProgramRewrite, ...]] = field(default_factory=dict)
     _libraries: dict[ProgramRewrite, tuple[ir.Module, str]] = field(default_factory=dict)
     _after: dict[ProgramRewrite, StagedProgram] = field(default_factory=dict)
 
+    def found(self, rewrite: ProgramRewrite) -> Any:
+        """Return what a rewrite finds in the program; see :meth:`ProgramRewrite.finds`."""
+        return _once(self._found, rewrite, lambda: rewrite.finds(self))
+
     def applies(self, rewrite: ProgramRewrite) -> bool:
-        """Say whether a rewrite applies to the program."""
-        return _once(self._applies, rewrite, lambda: rewrite.applies(self.module))
+        """Say whether a rewrite finds something in the program."""
+        return bool(self.found(rewrite))
 
     def requires(self, rewrite: ProgramRewrite) -> tuple[ProgramRewrite, ...]:
         """Return what a rewrite requires in front of it."""
-        return _once(self._required, rewrite, lambda: rewrite.requires(self.module))
+        return _once(self._required, rewrite, lambda: rewrite.requires(self))
 
     def append(self, library: ir.Module, rewrite: ProgramRewrite) -> str:
         """Append a rewrite that applies to a transform library; see :meth:`ProgramRewrite.append`."""
@@ -61,7 +62,7 @@ class StagedProgram:
 
         def made() -> tuple[ir.Module, str]:
             library = new_library()
-            return library, rewrite.append(library, self.module)
+            return library, rewrite.append(library, self, self.found(rewrite))
 
         return _once(self._libraries, rewrite, made)
 

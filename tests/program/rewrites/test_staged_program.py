@@ -13,7 +13,6 @@ from iree.compiler.dialects import arith, transform
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.iree_compile import rewrites_in
-from mlir_sched.compiler.operations import walk
 from mlir_sched.errors import CompilerError, ScriptError, UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.library.library import build_library
@@ -22,6 +21,7 @@ from mlir_sched.program.rewrites.replacement import append_sequence, mark, only_
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.tasks.worker.extraction import apply_to_program
 from mlir_sched.transform_scripts.script.building import new_library, print_module
 from mlir_sched.transform_scripts.script.form import script_context
@@ -38,7 +38,7 @@ SUM, PRODUCT = "arith.addf", "arith.mulf"
 
 @dataclass(frozen=True)
 class Counted(ProgramRewrite):
-    """Leaves programs as they are, and counts how often it is asked about one, and emitted for one."""
+    """Leaves programs as they are, and counts how often it looks at one, and is emitted for one."""
 
     symbol: str
     before: tuple[ProgramRewrite, ...] = ()
@@ -48,14 +48,14 @@ class Counted(ProgramRewrite):
     def name(self) -> str:
         return self.symbol
 
-    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:
         return self.before
 
-    def applies(self, program: ir.Module) -> bool:
-        self.calls["applies"] += 1
+    def finds(self, program: WalkedProgram) -> bool:
+        self.calls["finds"] += 1
         return True
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: bool) -> str:
         self.calls["append"] += 1
         append_sequence(library, self.symbol, lambda module: module, consumes=True)
         return self.symbol
@@ -70,7 +70,7 @@ def test_a_rewrite_with_which_several_plans_begin_is_asked_and_emitted_once() ->
         assert all(pipeline.applies(plan, program) for plan in plans)
         scripts = [pipeline.script(plan, program) for plan in plans]
         for each in (first, required):
-            assert each.calls == {"applies": 1, "append": 1}, each.name
+            assert each.calls == {"finds": 1, "append": 1}, each.name
         fresh = [pipeline.script(plan, StagedProgram(ir.Module.parse(PROGRAM))) for plan in plans]
         assert scripts == fresh, "what is shared does not show"
         assert [script.symbol for script in scripts[1:]] == [
@@ -92,13 +92,13 @@ class Taking(ProgramRewrite):
     def name(self) -> str:
         return self.symbol
 
-    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:
         return self.before
 
-    def applies(self, program: ir.Module) -> bool:
-        return any(op.name == self.taken and REWRITTEN not in op.attributes for op in walk(program.operation))
+    def finds(self, program: WalkedProgram) -> bool:
+        return any(op.name == self.taken and REWRITTEN not in op.attributes for op in program.ops)
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: bool) -> str:
         def rewrite(module: Any) -> Any:
             mark(ops_named(module, self.taken), self.name)
             return module
@@ -112,12 +112,27 @@ class Repeated(OpRewrite[OpSite]):
     """Computes sums as they are computed anyhow."""
 
     name = "repeated"
+    looked: list[WalkedProgram] = field(default_factory=list, compare=False)
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
-        return [OpSite(op) for op in walk(program.operation) if op.name == SUM]
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
+        self.looked.append(program)
+        return [OpSite(op) for op in program.ops if op.name == SUM]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         return arith.addf(*inputs)
+
+
+def test_sites_are_found_once_in_each_program_whatever_is_asked() -> None:
+    repeated, last = Repeated(), Taking("last", PRODUCT)
+    plans = [[repeated], [repeated, last], [last, repeated]]
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(PROGRAM))
+        for plan in plans:
+            assert pipeline.applies(plan, program)
+            assert pipeline.script(plan, program).mark in ("repeated", "last")
+            assert [site.label for site in pipeline.sites(plan, program)] == ["8"]
+            pipeline.rewritten(plan, program)
+        assert repeated.looked == [program, program.after(last)]
 
 
 def marks_of(script: RewriteScript) -> dict[str, int]:

@@ -17,7 +17,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from mlir_sched.compiler.operations import producer, source_of, walk
+from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.attention.fused import BEHIND, can_be_fused, in_one_dispatch
 from mlir_sched.program.rewrites.attention.ops import AttentionOp, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
@@ -26,6 +26,7 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 ATTENTION = "iree_linalg_ext.attention"
 MIN_SCORES = 1 << 18
@@ -101,9 +102,9 @@ class DecomposedAttention(OpRewrite[AttentionSite]):
         """Name of the rewrite's sequence."""
         return "decomposed_attention"
 
-    def sites(self, program: ir.Module) -> list[AttentionSite]:
+    def sites(self, program: WalkedProgram) -> list[AttentionSite]:
         """Return the attentions on static f32 tensors, with one loop over keys."""
-        return [site for op in walk(program.operation) if op.name == ATTENTION and (site := _site(op)) is not None]
+        return [site for op in program.ops if op.name == ATTENTION and (site := _site(op)) is not None]
 
     def compute(self, site: AttentionSite, *inputs: Any) -> Any:
         """Return the attention."""
@@ -150,7 +151,7 @@ class Attentions(SiteKind):
 
     def shapes(self, program: StagedProgram) -> list[str]:
         """Return the shapes of the attentions that may become one dispatch, with :data:`MIN_SCORES` and more."""
-        sites = DecomposedAttention().sites(program.module)
+        sites = (site for site, *_ in program.found(DecomposedAttention()).values())
         return [site.shape for site in sites if site.can_be_fused and site.scores_per_call >= MIN_SCORES]
 
 

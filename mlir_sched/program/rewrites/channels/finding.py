@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.channels.moves import ONE_TO_ONE, Span, read_span
 from mlir_sched.program.rewrites.channels.origin import is_known, origin
 from mlir_sched.program.rewrites.channels.passing import passing
@@ -16,17 +15,17 @@ from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, TRANSPOSE, depends_on, maps_of
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MIN_RUN = 4
 """Fewest channels of a run on average. A run is a copy of its own, which takes as long as about four channels in a
 transpose, however few channels it has; judged on images of 7 to 56 pixels a side, one core with AVX-512."""
 
 
-def permuted_reads(program: ir.Module) -> list[PermutedRead]:
+def permuted_reads(program: WalkedProgram) -> list[PermutedRead]:
     """Return the linear ops that read permuted channels where nothing else needs these in the model's order."""
-    ops = list(walk(program.operation))
-    facts = Facts.of(program, ops)
-    begins = (begin for op in ops if (begin := linear(op, facts.globals)))
+    facts = Facts.of(program)
+    begins = (begin for op in program.ops if (begin := linear(op, facts.globals)))
     return _settled([site for begin in begins if (site := _site(begin, facts))])
 
 

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.channels.finding import permuted_reads
@@ -28,6 +27,7 @@ from mlir_sched.program.rewrites.dag_site import Handles, Path
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.linalg_ops import concatenated, copied, expand, gathered, searched, slice_of
 from mlir_sched.program.rewrites.replacement import match_dag
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PermutedWeights(PlacedRewrite[PermutedRead]):
 
     name = "permuted_weights"
 
-    def sites(self, program: ir.Module) -> list[PermutedRead]:
+    def sites(self, program: WalkedProgram) -> list[PermutedRead]:
         """Return the linear ops that read permuted channels."""
         return permuted_reads(program)
 
@@ -63,7 +63,7 @@ class PermutedWeights(PlacedRewrite[PermutedRead]):
         factors = {site.linear.weights: weights, site.linear.image: value}
         return copied(site.op, [factors[0], factors[1], given[site.start]]).results[0]
 
-    def emit(self, module: Any, sites: Sequence[Sequence[PermutedRead]], program: ir.Module) -> Any:
+    def emit(self, module: Any, sites: Sequence[Sequence[PermutedRead]], program: WalkedProgram) -> Any:
         """Emit the replacements; what several of them compute alike is computed once."""
         module = super().emit(module, sites, program)
         transform.ApplyCommonSubexpressionEliminationOp(module)

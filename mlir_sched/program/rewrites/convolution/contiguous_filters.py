@@ -15,10 +15,10 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import added, barrier, generic, multiply_add, transposed, zeros
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MIN_CHANNELS = 16
 """Channels (of the result, per group) below which vectors over channels do not pay."""
@@ -81,9 +81,9 @@ class ContiguousFilters(OpRewrite[FilterSite]):
 
     name = "contiguous_filters"
 
-    def sites(self, program: ir.Module) -> list[FilterSite]:
+    def sites(self, program: WalkedProgram) -> list[FilterSite]:
         """Return the convolutions of :data:`LAYOUTS` with windows for which vectors over channels pay."""
-        return [FilterSite(op) for op in walk(program.operation) if op.name in LAYOUTS and _pays(op)]
+        return [FilterSite(op) for op in program.ops if op.name in LAYOUTS and _pays(op)]
 
     def compute(self, site: FilterSite, *inputs: Any) -> Any:
         """Return the convolution with a transposed filter, computed with its channels innermost.

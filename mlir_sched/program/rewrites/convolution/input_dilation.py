@@ -7,12 +7,13 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.convolution.axis import Axis
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import region_of
 from mlir_sched.program.rewrites.replacement import attributes_of
 from mlir_sched.program.rewrites.site_rewrite import told_apart
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,13 @@ class TransposedSite:
         return *self.unmirrored, self.mirroring is None, self.axes
 
 
-def find_sites(program: ir.Module) -> list[TransposedSite]:
+def find_sites(program: WalkedProgram) -> list[TransposedSite]:
     """Return the transposed convolutions of a program, in program order, except those that no matcher can tell apart.
 
     A matcher sees that a filter is made by an op without inputs, and the replacement checks which op. Where two such
     ops of one shape differ, neither of their convolutions is returned.
     """
-    sites = [site for op in walk(program.operation) if (site := _site(op)) is not None]
+    sites = [site for op in program.ops if (site := _site(op)) is not None]
     return told_apart(sites, lambda site: site.unmirrored)
 
 

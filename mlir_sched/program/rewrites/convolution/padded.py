@@ -14,13 +14,14 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.flags import FUSED_PADDING
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import generic, resized, slice_of, zero
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MIN_LEFT_OUT = 0.03
 """Least share of products to leave out for a split to be tried: a smaller share does not pay for the parts' edges."""
@@ -74,9 +75,9 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
     name = "padded_convolution"
     flags = (FUSED_PADDING,)
 
-    def sites(self, program: ir.Module) -> list[PaddedSite]:
+    def sites(self, program: WalkedProgram) -> list[PaddedSite]:
         """Return the convolutions with enough products to leave out, except those that no matcher can tell apart."""
-        found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
+        found = [site for op in program.ops if (site := _site(op)) is not None]
         apart = told_apart(found, lambda site: site.matched)
         return [site for site in apart if MIN_LEFT_OUT <= site.axis.left_out() < 1]
 

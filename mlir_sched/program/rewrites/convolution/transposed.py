@@ -11,7 +11,6 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import producer
@@ -21,6 +20,7 @@ from mlir_sched.program.rewrites.convolution.input_dilation import TransposedSit
 from mlir_sched.program.rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 _TAPS, _ROWS = "tuv", "mnop"
 
@@ -41,7 +41,7 @@ class TransposedConvolution(SiteRewrite[TransposedSite]):
         """``transposed_convolution``, with the number of dimensions that are split."""
         return "transposed_convolution" + f"_split_{self.split}" * bool(self.split)
 
-    def sites(self, program: ir.Module) -> list[TransposedSite]:
+    def sites(self, program: WalkedProgram) -> list[TransposedSite]:
         """Return the transposed convolutions that have several blocks of taps in every dimension to split."""
         return [site for site in find_sites(program) if self._wants(site)]
 

@@ -16,7 +16,6 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.flags import GROWTH
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
@@ -44,6 +43,7 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 Matrix = Sequence[Sequence[float]]
 TAPS = 3
@@ -143,9 +143,9 @@ class Winograd(OpRewrite[WinogradSite]):
         """Name of the rewrite's sequence."""
         return "winograd"
 
-    def sites(self, program: ir.Module) -> list[WinogradSite]:
+    def sites(self, program: WalkedProgram) -> list[WinogradSite]:
         """Return the convolutions that the algorithms save time for and whose filters are constants."""
-        found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
+        found = [site for op in program.ops if (site := _site(op)) is not None]
         wanted = [site for site in found if self.shapes is None or site.shape in self.shapes]
         return with_constant_weights(wanted, program)
 
@@ -205,7 +205,7 @@ class Convolutions(SiteKind):
         layout = (ChannelsLast(),)
         if not applies(layout, program):
             return []
-        return [site.shape for site in Winograd().sites(rewritten(layout, program).module)]
+        return [site.shape for site, *_ in rewritten(layout, program).found(Winograd()).values()]
 
 
 def _site(op: Any) -> WinogradSite | None:

@@ -14,6 +14,7 @@ from iree.compiler.dialects.transform import structured
 
 from mlir_sched.program.rewrites.replacement import append_sequence, mark, require_number
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MAX_OPS = 8
 """Most linalg ops that one dispatch may hold; transform modules schedule hardly more."""
@@ -28,12 +29,12 @@ class SingleDispatch(ProgramRewrite):
 
     name = "single_dispatch"
 
-    def applies(self, program: ir.Module) -> bool:
+    def finds(self, program: WalkedProgram) -> bool:
         """Say whether the program is one function of two to :data:`MAX_OPS` linalg ops on small static tensors.
 
         A full reduction has to be among the ops: IREE itself puts other ops into one dispatch where that pays.
         """
-        functions = [op for op in program.operation.regions[0].blocks[0] if op.operation.name == "util.func"]
+        functions = [op for op in program.module.operation.regions[0].blocks[0] if op.operation.name == "util.func"]
         if len(functions) != 1 or len(functions[0].operation.regions[0].blocks) != 1:
             return False
         ops = [op for op in functions[0].operation.regions[0].blocks[0] if op.operation.name.startswith("linalg.")]
@@ -42,9 +43,9 @@ class SingleDispatch(ProgramRewrite):
         small = all(t.has_static_shape and prod(t.shape) <= MAX_ELEMENTS for t in (*tensors, *results))
         return 2 <= len(ops) <= MAX_OPS and small and any(prod(t.shape) == 1 for t in results)
 
-    def append(self, library: ir.Module, program: ir.Module) -> str:
+    def append(self, library: ir.Module, program: WalkedProgram, found: Any) -> str:
         """Append the sequence that applies IREE's pass; see :meth:`ProgramRewrite.append`."""
-        del program
+        del program, found
         any_op = transform.AnyOpType.get()
 
         def rewrite(module: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.linalg_ops import (
     copied,
     copied_body,
@@ -25,6 +25,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     number,
 )
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MIN_ELEMENTS = 1 << 16
 """Elements to reduce below which a second dispatch, and waking a core, cost more than the other core saves."""
@@ -70,9 +71,9 @@ class SplitReduction(OpRewrite[SplitSite]):
     name = "split_reduction"
     cores: int
 
-    def sites(self, program: ir.Module) -> list[SplitSite]:
+    def sites(self, program: WalkedProgram) -> list[SplitSite]:
         """Return the reductions that leave cores without work."""
-        return [site for op in walk(program.operation) if (site := split_site(op, self.cores)) is not None]
+        return [site for op in program.ops if (site := split_site(op, self.cores)) is not None]
 
     def compute(self, site: SplitSite, *inputs: Any) -> Any:
         """Return the reduction of the parts' partial results."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from iree.compiler import ir
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.dag_site import found_again
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.fronts import folded_fronts
@@ -17,16 +15,16 @@ from mlir_sched.program.rewrites.linear.behind import Behind, behind
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import Linear, linear
 from mlir_sched.program.rewrites.linear.step import Parts, parts
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
-def sites(program: ir.Module) -> list[Chain | Run]:
+def sites(program: WalkedProgram) -> list[Chain | Run]:
     """Return the chains of a program that a matcher finds again, and then the runs of what no chain takes."""
-    ops = list(walk(program.operation))
-    facts = Facts.of(program, ops)
-    found = chains(ops, facts)
+    facts = Facts.of(program)
+    found = chains(program.ops, facts)
     taken = {op for chain in found for op in chain.gone}
-    longest = sorted(runs(ops, facts, taken), key=lambda run: -len(run.steps))
-    return [*found, *found_again(longest, ops, taken)]
+    longest = sorted(runs(program.ops, facts, taken), key=lambda run: -len(run.steps))
+    return [*found, *found_again(longest, program.ops, taken)]
 
 
 def chains(ops: Sequence[Any], facts: Facts) -> list[Chain]:

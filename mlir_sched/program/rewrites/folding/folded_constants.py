@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.dag_site import DagRewrite
@@ -28,6 +27,7 @@ from mlir_sched.program.rewrites.folding.replacement import replacement
 from mlir_sched.program.rewrites.folding.run import Run
 from mlir_sched.program.rewrites.linear.moves import is_move
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class FoldedConstants(DagRewrite[Chain | Run]):
 
     name = "folded_constants"
 
-    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:
         """Return what moves constants to where weights can take them."""
         del program
         return (MovedConstants(),)
 
-    def sites(self, program: ir.Module) -> list[Chain | Run]:
+    def sites(self, program: WalkedProgram) -> list[Chain | Run]:
         """Return the chains without which there is less to compute, and then what else scales and shifts."""
         return sites(program)
 

@@ -11,10 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.dag_site import DagRewrite, found_again
 from mlir_sched.program.rewrites.folding.finding import begins
 from mlir_sched.program.rewrites.folding.join import Join, joins
@@ -27,6 +25,7 @@ from mlir_sched.program.rewrites.linear.linear_op import Linear
 from mlir_sched.program.rewrites.linear.moves import is_part
 from mlir_sched.program.rewrites.linear.step import Step
 from mlir_sched.program.rewrites.linear.walk import Loops
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 Site = Part | Join | JoinedFront
 
@@ -37,21 +36,20 @@ class MovedConstants(DagRewrite[Site]):
 
     name = "moved_constants"
 
-    def sites(self, program: ir.Module) -> list[Site]:
+    def sites(self, program: WalkedProgram) -> list[Site]:
         """Return all parts of what linear ops compute, where one of them is scaled, and the joins that are scaled."""
-        ops = list(walk(program.operation))
-        if not any(op.name in (CONCAT, SLICE) for op in ops):
+        if not any(op.name in (CONCAT, SLICE) for op in program.ops):
             return []
-        facts = Facts.of(program, ops)
-        linear_ops, taken = begins(ops, facts)
+        facts = Facts.of(program)
+        linear_ops, taken = begins(program.ops, facts)
         walks = _walks(linear_ops, facts, taken)
         groups = list[Sequence[Site]](_parts(value, each, taken) for value, each in walks.items())
-        groups += [(join,) for join in joins(walks, ops, facts, taken)]
+        groups += [(join,) for join in joins(walks, program.ops, facts, taken)]
         taken |= {step.op for group in groups for join in group if isinstance(join, Join) for step in join.steps}
         groups += [(join,) for join in joined_fronts(linear_ops, facts, taken)]
         while True:
             every = sorted((site for group in groups for site in group), key=lambda site: -len(site.ops))
-            found = list(found_again(every, ops))
+            found = list(found_again(every, program.ops))
             whole = [group for group in groups if {*group} <= {*found}]
             if len(whole) == len(groups):
                 return found
@@ -68,7 +66,7 @@ class MovedConstants(DagRewrite[Site]):
     def mark(self, site: Site, result: Any) -> None:
         """Mark nothing more: what scales is marked."""
 
-    def emit(self, module: Any, sites: Sequence[Sequence[Site]], program: ir.Module) -> Any:
+    def emit(self, module: Any, sites: Sequence[Sequence[Site]], program: WalkedProgram) -> Any:
         """Emit the replacements, and scale each whole once; see :meth:`SiteRewrite.emit`."""
         module = super().emit(module, sites, program)
         transform.ApplyCommonSubexpressionEliminationOp(module)

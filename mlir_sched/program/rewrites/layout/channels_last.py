@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.layout.channel_dims import Order
@@ -38,6 +36,7 @@ from mlir_sched.program.rewrites.layout.rules.rule import NAME, Rule
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, transposed
 from mlir_sched.program.rewrites.replacement import operand_of, ops_named, result_of
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MIN_CONVOLUTIONS = 2
 """Convolutions of a program below which no transposes cancel."""
@@ -108,21 +107,19 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
 
     name = NAME
 
-    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:
         """Return the rewrites of ops that are written another way."""
         del program
         return OrderedReads(), ConstantRanges(), FusedElementwise()
 
-    def applies(self, program: ir.Module) -> bool:
-        """Say whether the program has several convolutions to convert."""
-        return sum(map(_is_convertible, walk(program.operation))) >= MIN_CONVOLUTIONS
-
-    def sites(self, program: ir.Module) -> list[LayoutSite]:
-        """Return the ops that are computed channels last.
+    def sites(self, program: WalkedProgram) -> list[LayoutSite]:
+        """Return the ops that are computed channels last; none where the program has few convolutions to convert.
 
         Where every layer reads what all layers before it made, joins begin with the operands of other joins: these are
         read in place of their operands.
         """
+        if sum(map(_is_convertible, program.ops)) < MIN_CONVOLUTIONS:
+            return []
         chosen = choose(read(program))
         joins = [op for op in chosen if op.name == CONCAT]
         first = {op: begun_by(op, joins[:number]) for number, op in enumerate(joins)}
@@ -146,7 +143,7 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
     def mark(self, site: LayoutSite, result: Any) -> None:
         """Mark nothing: the rules mark what carries the mark of the rewrite."""
 
-    def emit(self, module: Any, sites: Sequence[Sequence[LayoutSite]], program: ir.Module) -> Any:
+    def emit(self, module: Any, sites: Sequence[Sequence[LayoutSite]], program: WalkedProgram) -> Any:
         """Emit the passes that cancel transposes behind the replacements."""
         module = super().emit(module, sites, program)
         for name in CANCELLATION:

@@ -12,9 +12,9 @@ import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.layout.loop_indices import computes_range
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class ConstantRanges(OpRewrite[OpSite]):
 
     name = "constant_ranges"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
         """Return the ops that count up along their only dim."""
-        return [OpSite(op) for op in walk(program.operation) if computes_range(op)]
+        return [OpSite(op) for op in program.ops if computes_range(op)]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         """Return the constant."""

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from iree.compiler import ir
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -15,6 +14,6 @@ class FusedElementwise(PassRewrite):
     name = "fused_elementwise"
     iree_pass = "iree-dispatch-creation-elementwise-op-fusion"
 
-    def applies(self, program: ir.Module) -> bool:
+    def finds(self, program: WalkedProgram) -> bool:
         """Say whether the program has such ops."""
-        return any(op.name == "linalg.generic" for op in walk(program.operation))
+        return any(op.name == "linalg.generic" for op in program.ops)

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.layout.bodies import Body, made_again, values_of
 from mlir_sched.program.rewrites.layout.loop_indices import loop_at, predicate_of
@@ -24,6 +23,7 @@ from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, Pla
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, dims_map, generic, maps_of, slice_of
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, operands_of, producer_of
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 LESS = (2, 6)
 """``slt`` and ``ult`` of ``arith.cmpi``."""
@@ -117,9 +117,9 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
 
     name = "ordered_reads"
 
-    def sites(self, program: ir.Module) -> list[ReadingSite]:
+    def sites(self, program: WalkedProgram) -> list[ReadingSite]:
         """Return the results of ops that read tensors, all of them in order."""
-        ops = [op for op in walk(program.operation) if op.name == GENERIC and Body(op).reads]
+        ops = [op for op in program.ops if op.name == GENERIC and Body(op).reads]
         found = [ReadingSite(op, number) for op in ops for number in range(len(op.results))]
         return [site for site in found if site.in_order]
 

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.dag_site import Handles, Path
 from mlir_sched.program.rewrites.layout.bodies import form_of, match_form
 from mlir_sched.program.rewrites.linalg_ops import of_any_size
 from mlir_sched.program.rewrites.replacement import function_of, merged, ops_named, replace_by, require_number, split
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 class PlacedSite(ABC):
@@ -101,7 +101,7 @@ class PlacedRewrite(SiteRewrite[P]):
         """Append the replacement of a kind; the loop over a form holds the comparison."""
         self.append_function(library, symbol, site)
 
-    def emit(self, module: Any, sites: Sequence[Sequence[P]], program: ir.Module) -> Any:
+    def emit(self, module: Any, sites: Sequence[Sequence[P]], program: WalkedProgram) -> Any:
         """Emit the search for all ops and their replacement; see :meth:`SiteRewrite.emit`.
 
         An op is replaced before those in front of it: a replacement reads results that are still those of the targets.
@@ -135,10 +135,10 @@ class PlacedRewrite(SiteRewrite[P]):
             transform.YieldOp()
 
 
-def _handles(module: Any, ops: Iterable[Any], program: ir.Module) -> dict[Any, Any]:
+def _handles(module: Any, ops: Iterable[Any], program: WalkedProgram) -> dict[Any, Any]:
     """Emit handles on all ops that have the name of one of some ops, and return them by op, each name's in order."""
     named: dict[str, list[Any]] = {op.name: [] for op in ops}
-    for op in walk(program.operation):
+    for op in program.ops:
         if op.name in named:
             named[op.name].append(op)
     handles = dict[Any, Any]()

@@ -7,27 +7,27 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant
+from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.constant_values import is_constant
 from mlir_sched.program.rewrites.layout.channel_dims import Op, Program, Value
 from mlir_sched.program.rewrites.layout.rules import RULES
 from mlir_sched.program.rewrites.linalg_ops import is_static
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 _MADE_IN_ANY_LAYOUT = ("linalg.broadcast", "linalg.fill", "tensor.empty")
 """Ops whose results need no copies."""
 _INDEX_BITS = 64
 
 
-def read(module: ir.Module) -> Program:
-    """Return a program, as it enters IREE's preprocessing phase, as plain data with the module's values and ops."""
-    constants = constant_globals(module)
+def read(program: WalkedProgram) -> Program:
+    """Return a program as plain data with the module's values and ops."""
     ops = dict[Any, Op]()
-    for op in walk(module.operation):
+    for op in program.ops:
         around = ops.get(op.parent.operation)
         if around is None or around.form is None:
             ops[op] = _read(op)
     values: dict[Any, None] = dict.fromkeys(value for op in ops.values() for value in (*op.reads, *op.makes))
-    return Program({value: Value(tuple(value.type.shape), _bytes(value, constants)) for value in values}, ops)
+    return Program({value: Value(tuple(value.type.shape), _bytes(value, program.constants)) for value in values}, ops)
 
 
 def _read(op: Any) -> Op:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 
 from mlir_sched.compiler.operations import only_use, producer
-from mlir_sched.program.rewrites.constant_values import LOAD, constant_globals, global_of, is_constant
+from mlir_sched.program.rewrites.constant_values import LOAD, global_of, is_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.linear.linear_op import is_copy
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class Facts:
     loads: Counter[str]
 
     @staticmethod
-    def of(program: ir.Module, ops: Sequence[Any]) -> Facts:
-        """Return the facts of a program, given all its ops."""
-        return Facts(constant_globals(program), Counter(global_of(op) for op in ops if op.name == LOAD))
+    def of(program: WalkedProgram) -> Facts:
+        """Return the facts of a program."""
+        return Facts(program.constants, Counter(global_of(op) for op in program.ops if op.name == LOAD))
 
     def is_number(self, value: Any) -> bool:
         """Say whether a value is a constant tensor."""

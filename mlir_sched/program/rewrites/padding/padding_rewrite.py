@@ -9,11 +9,11 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, widths_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_type, operand_of, ops_named
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class PaddingRewrite(SiteRewrite[PadSite]):
     def fits(self, site: PadSite) -> bool:
         """Say whether an image that is padded with zeros may be replaced."""
 
-    def sites(self, program: ir.Module) -> list[PadSite]:
+    def sites(self, program: WalkedProgram) -> list[PadSite]:
         """Return the images that are padded with zeros and fit, if all images of the kind do."""
-        pads = [PadSite(op) for op in walk(program.operation) if op.name == PAD]
+        pads = [PadSite(op) for op in program.ops if op.name == PAD]
         others = {site.kind for site in pads if not (pads_with_zeros(site.pad) and self.fits(site))}
         return [site for site in pads if site.kind not in others]
 

@@ -15,12 +15,13 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.flags import FUSED_PADDING
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, expand, groups_of
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class ReshapedPadding(SiteRewrite[ReshapeSite]):
     name = "reshaped_padding"
     flags = (FUSED_PADDING,)
 
-    def sites(self, program: ir.Module) -> list[ReshapeSite]:
+    def sites(self, program: WalkedProgram) -> list[ReshapeSite]:
         """Return the padded tensors that linalg ops read reshaped, except those that no matcher can tell apart."""
-        found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
+        found = [site for op in program.ops if (site := _site(op)) is not None]
         return told_apart(found, lambda site: site.matched)
 
     def match(self, root: Any, site: ReshapeSite) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import barrier
 from mlir_sched.program.rewrites.padding.padding_rewrite import PaddingRewrite, PadSite
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around, padded_alike, widths_of
 from mlir_sched.program.rewrites.site_rewrite import told_apart
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class SeparatePadding(PaddingRewrite):
         """Say whether a static tensor has a constant around it."""
         return bool(number_around(site.pad))
 
-    def sites(self, program: ir.Module) -> list[PadSite]:
+    def sites(self, program: WalkedProgram) -> list[PadSite]:
         """Return the tensors with a constant around them, except those that no matcher tells apart."""
-        pads = [NumberedSite(op) for op in walk(program.operation) if op.name == PAD]
+        pads = [NumberedSite(op) for op in program.ops if op.name == PAD]
         return [site for site in told_apart(pads, lambda site: site.seen) if self.fits(site)]
 
-    def kinds(self, program: ir.Module) -> dict[str, list[PadSite]]:
+    def finds(self, program: WalkedProgram) -> dict[str, list[PadSite]]:
         """Return the padded tensors of the places."""
-        found = super().kinds(program)
+        found = super().finds(program)
         return {label: alike for label, alike in found.items() if self.places is None or label in self.places}
 
     def compute(self, site: PadSite, *inputs: Any) -> Any:

@@ -14,13 +14,14 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from mlir_sched.compiler.operations import only_use, producer, walk
+from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, dim_of, expand
 from mlir_sched.program.rewrites.products.packed_product import ProductSite, packed, pays, product
 from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class JoinedImages(OpRewrite[JoinedSite]):
 
     name = "joined_images"
 
-    def sites(self, program: ir.Module) -> list[JoinedSite]:
+    def sites(self, program: WalkedProgram) -> list[JoinedSite]:
         """Return the convolutions with weights worth packing that alone read equally large images, joined."""
-        convolutions = [op for op in walk(program.operation) if op.name in CHANNELS_LAST]
+        convolutions = [op for op in program.ops if op.name in CHANNELS_LAST]
         found = [JoinedSite(op) for op in convolutions if _is_joined(op.operands[0])]
         return with_constant_weights([site for site in found if pays(site)], program)
 

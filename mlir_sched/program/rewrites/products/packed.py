@@ -14,9 +14,7 @@ nothing.
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.linalg_ops import EXPAND, collapse, expand
@@ -26,6 +24,7 @@ from mlir_sched.program.rewrites.products.patches import PatchProducts
 from mlir_sched.program.rewrites.products.unbatched import UnbatchedProducts
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,14 @@ class PackedWeights(OpRewrite[ProductSite]):
     name = "packed_weights"
     needs_scripts = True
 
-    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:
         """Return the rewrites that make products of other ops."""
         del program
         return UnbatchedProducts(), PatchProducts(), JoinedImages()
 
-    def sites(self, program: ir.Module) -> list[ProductSite]:
+    def sites(self, program: WalkedProgram) -> list[ProductSite]:
         """Return the products with constant weights for which another order pays."""
-        found = [ProductSite(op) for op in walk(program.operation) if op.name in (*CHANNELS_LAST, *MATMULS)]
+        found = [ProductSite(op) for op in program.ops if op.name in (*CHANNELS_LAST, *MATMULS)]
         return with_constant_weights([site for site in found if pays(site)], program)
 
     def compute(self, site: ProductSite, *inputs: Any) -> Any:

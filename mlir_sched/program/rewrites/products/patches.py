@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.convolution_ops import PLANE_FIRST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import added, barrier, collapse, expand, transposed, zeros
 from mlir_sched.program.rewrites.products.packed_product import BLOCKS
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,9 @@ class PatchProducts(OpRewrite[OpSite]):
 
     name = "patch_products"
 
-    def sites(self, program: ir.Module) -> list[OpSite]:
+    def sites(self, program: WalkedProgram) -> list[OpSite]:
         """Return the convolutions, channels first, whose windows tile one image, with filters enough for a block."""
-        return [OpSite(op) for op in walk(program.operation) if op.name == PLANE_FIRST and _has_patches(op)]
+        return [OpSite(op) for op in program.ops if op.name == PLANE_FIRST and _has_patches(op)]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         """Return the convolution."""

@@ -11,9 +11,10 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.linalg_ops import dims_map, maps_of, numbers_of
 from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class UnbatchedProducts(PassRewrite):
     name = "unbatched_products"
     iree_pass = "iree-global-opt-convert-batch-matmul-to-matmul"
 
-    def applies(self, program: ir.Module) -> bool:
+    def finds(self, program: WalkedProgram) -> bool:
         """Say whether a batch of several matrices is multiplied by the same weights."""
-        products = (op for op in walk(program.operation) if op.name == "linalg.batch_matmul")
+        products = (op for op in program.ops if op.name == "linalg.batch_matmul")
         return any(op.operands[1].type.shape[0] > 1 and _is_broadcast(op.operands[1]) for op in products)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captured, producer, walk
-from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant, scalar_constant
+from mlir_sched.program.rewrites.constant_values import is_constant, scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import found_again
 from mlir_sched.program.rewrites.linalg_ops import (
@@ -24,16 +24,16 @@ from mlir_sched.program.rewrites.linalg_ops import (
 from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, is_copy, linear, starts_with_zeros
 from mlir_sched.program.rewrites.linear.step import Step
 from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 LOOP = "scf.for"
 
 
-def step_products(program: ir.Module) -> list[StepProduct]:
+def step_products(program: WalkedProgram) -> list[StepProduct]:
     """Return the products that pay and that a matcher finds again, those with most ops behind them first."""
-    ops, globals_ = list(walk(program.operation)), constant_globals(program)
-    begins = (begin for op in ops if (begin := linear(op, globals_)))
-    found = [site for begin in begins if (site := _site(begin, globals_))]
-    return _settled(sorted(found, key=lambda site: -len(site.steps)), ops)
+    begins = (begin for op in program.ops if (begin := linear(op, program.constants)))
+    found = [site for begin in begins if (site := _site(begin, program.constants))]
+    return _settled(sorted(found, key=lambda site: -len(site.steps)), program.ops)
 
 
 def _settled(sites: Sequence[StepProduct], ops: Sequence[Any]) -> list[StepProduct]:

@@ -36,6 +36,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
 from mlir_sched.program.rewrites.recurrent.finding import LOOP, step_products
 from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
 from mlir_sched.program.rewrites.replacement import ops_named, require_number
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class JoinedSteps(DagRewrite[StepProduct]):
 
     name = "joined_steps"
 
-    def sites(self, program: ir.Module) -> list[StepProduct]:
+    def sites(self, program: WalkedProgram) -> list[StepProduct]:
         """Return the products of slices that are worth one product of their whole sequence."""
         return step_products(program)
 
@@ -71,7 +72,7 @@ class JoinedSteps(DagRewrite[StepProduct]):
         """Return the last op of the product of the whole sequence."""
         return producer(source_of(result, lambda op: op.name in (BARRIER, COLLAPSE, EXPAND, SLICE)))
 
-    def emit(self, module: Any, sites: Sequence[Sequence[StepProduct]], program: ir.Module) -> Any:
+    def emit(self, module: Any, sites: Sequence[Sequence[StepProduct]], program: WalkedProgram) -> Any:
         """Emit the replacements, and leave one product of each; see :meth:`SiteRewrite.emit`."""
         module = super().emit(module, sites, program)
         every = [site for alike in sites for site in alike]

@@ -15,16 +15,17 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, maps_of
 from mlir_sched.program.rewrites.repair.wrong_form import Read, WrongForm
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 _RESHAPES = (COLLAPSE, EXPAND, "tensor.cast")
 
 
-def partial_reads(program: ir.Module) -> list[Read]:
+def partial_reads(program: WalkedProgram) -> list[Read]:
     """Return the reads of parts of values that IREE may compute for these reads alone, although others read them."""
-    reads = (Read(op, number) for op in walk(program.operation) for number in _read_in_part(op))
+    reads = (Read(op, number) for op in program.ops for number in _read_in_part(op))
     return [read for read in reads if _may_be_fused(read.result)]
 
 

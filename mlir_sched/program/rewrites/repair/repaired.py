@@ -8,12 +8,12 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.linalg_ops import maps_of
 from mlir_sched.program.rewrites.repair.partial_read import PARTIAL_READ
 from mlir_sched.program.rewrites.repair.wrong_form import Read, WrongForm
 from mlir_sched.program.rewrites.replacement import match_type, operand_of, ops_named, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 REPAIRED = "repaired"
 """Name of every repair."""
@@ -38,14 +38,14 @@ class Repaired(SiteRewrite[Read]):
         """Name of the sequence, with that of the form."""
         return f"{self.name}_{self.form.name}"
 
-    def sites(self, program: ir.Module) -> list[Read]:
+    def sites(self, program: WalkedProgram) -> list[Read]:
         """Return the reads of the form, and those that no script tells from them: they are mended alike.
 
         Ops of other numbers than integers and floats cannot be padded.
         """
         kinds = {read.kind for read in self.form.reads(program) if all(map(_is_real, read.number_types))}
         names = {name for name, *_ in kinds}
-        ops = (op for op in walk(program.operation) if op.name in names)
+        ops = (op for op in program.ops if op.name in names)
         reads = (Read(op, number) for op in ops for number in range(len(op.operands)))
         return [read for read in reads if read.kind in kinds]
 
@@ -101,10 +101,10 @@ REPAIRS = tuple(map(Repaired, (PARTIAL_READ,)))
 """A repair for each form of programs that IREE is known to compile wrong."""
 
 
-def wrong_forms(program: ir.Module) -> tuple[WrongForm, ...]:
+def wrong_forms(program: WalkedProgram) -> tuple[WrongForm, ...]:
     """Return the forms that a program has.
 
     Args:
         program: The program as it enters IREE's preprocessing phase.
     """
-    return tuple(repair.form for repair in REPAIRS if repair.applies(program))
+    return tuple(repair.form for repair in REPAIRS if repair.finds(program))

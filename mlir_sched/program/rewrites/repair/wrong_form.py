@@ -10,6 +10,7 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import named_attributes
 from mlir_sched.program.rewrites.linalg_ops import barrier
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 _SEGMENTS = "operandSegmentSizes"
 """Attribute that counts operands; scripts of transform ops do not find ops by it."""
@@ -79,7 +80,7 @@ class WrongForm:
     fault: str
     remedy: str
     versions: tuple[str, ...]
-    reads: Callable[[ir.Module], list[Read]]
+    reads: Callable[[WalkedProgram], list[Read]]
     repair: Callable[[Any], Any] = barrier
 
     @property

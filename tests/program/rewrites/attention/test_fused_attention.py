@@ -78,8 +78,7 @@ def tried(model: Path) -> list[str]:
 
 def shape_of(model: Path) -> str:
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(abi(model))
-        (site,) = DecomposedAttention().sites(program)
+        (site,) = DecomposedAttention().sites(StagedProgram(ir.Module.parse(abi(model))))
         return site.shape
 
 

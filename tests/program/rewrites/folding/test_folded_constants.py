@@ -50,6 +50,7 @@ from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.linalg_ops import slice_of
 from mlir_sched.program.rewrites.linear import ahead, moves
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -327,7 +328,7 @@ def test_one_product_and_one_addition_are_within_the_bound_of_rounding(tmp_path:
 class OfTheNeighbour(FoldedConstants):
     """A mistake: the second layer gets the numbers of the first one."""
 
-    def sites(self, program: ir.Module) -> list[Chain | Run]:
+    def sites(self, program: WalkedProgram) -> list[Chain | Run]:
         return super().sites(program)[::-1]
 
     def inputs(self, op: Any, site: Chain | Run) -> list[Any]:
@@ -385,7 +386,7 @@ def test_flags_alone_leave_the_program_as_it_is_wherever_they_apply() -> None:
     plan = Plan(own_flags=Flags("fused-padding", (FUSED_PADDING,))).keeping([KeptSite("padding", "1x3x6x7")])
     with script_context(), ir.Location.unknown():
         program = StagedProgram(ir.Module.parse(CONVOLUTION.after("pad").text()))
-        assert FoldedConstants().applies(program.module)
+        assert program.applies(FoldedConstants())
         text = pipeline.script(plan.steps, program, plan.name, plan.but).text
     assert "separate_padding" in text
     assert "folded_constants" not in text

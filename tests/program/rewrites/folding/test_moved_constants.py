@@ -23,6 +23,7 @@ from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.folding.joined_front import JoinedFront
 from mlir_sched.program.rewrites.folding.moved_constants import MovedConstants
 from mlir_sched.program.rewrites.linear.composed import Numbers
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -92,8 +93,8 @@ LEFT_ALONE = {
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_what_is_not_moved(name: str) -> None:
     with script_context(), ir.Location.unknown():
-        assert all(MovedConstants().sites(ir.Module.parse(text)) for text, *_ in PROGRAMS.values())
-        assert MovedConstants().sites(ir.Module.parse(LEFT_ALONE[name])) == []
+        assert all(MovedConstants().finds(WalkedProgram(ir.Module.parse(text))) for text, *_ in PROGRAMS.values())
+        assert not MovedConstants().finds(WalkedProgram(ir.Module.parse(LEFT_ALONE[name])))
 
 
 @pytest.mark.promise

@@ -24,7 +24,7 @@ from mlir_sched.transform_scripts.script.form import script_context
 
 def forms_of(text: str) -> list[str]:
     with script_context(), ir.Location.unknown():
-        return [form.name for form in wrong_forms(ir.Module.parse(text))]
+        return [form.name for form in wrong_forms(StagedProgram(ir.Module.parse(text)))]
 
 
 @pytest.mark.parametrize("name", IN_PART)
@@ -67,6 +67,6 @@ def test_plain_code_of_what_is_no_form_is_right(name: str, tmp_path: Path) -> No
 @pytest.mark.promise
 def test_a_network_with_channels_last_has_no_form(tmp_path: Path) -> None:
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(abi(write(tmp_path, residual_branches())))
+        program = StagedProgram(ir.Module.parse(abi(write(tmp_path, residual_branches()))))
         assert wrong_forms(program) == ()
-        assert wrong_forms(pipeline.rewritten([ChannelsLast()], StagedProgram(program)).module) == ()
+        assert wrong_forms(pipeline.rewritten([ChannelsLast()], program)) == ()

@@ -1,0 +1,35 @@
+"""A program as rewrites see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import symbol_of, walk
+
+
+@dataclass(eq=False)
+class WalkedProgram:
+    """A program that is walked once for all rewrites that look for something in it.
+
+    Attributes:
+        module: The program as it enters IREE's preprocessing phase (after the ``abi`` phase,
+            ``iree-compile --compile-to=abi``), or as rewrites leave it; it stays as it is.
+    """
+
+    module: ir.Module
+
+    @cached_property
+    def ops(self) -> Sequence[Any]:
+        """All ops, in pre-order."""
+        return tuple(walk(self.module.operation))
+
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """The symbols of the globals that are never written."""
+        found = (op for op in self.ops if op.name == "util.global" and "is_mutable" not in op.attributes)
+        return frozenset(map(symbol_of, found))
