@@ -52,7 +52,7 @@ def constant_key(value: Any) -> tuple[Any, ...]:
         return LOAD, global_of(op)
     if op.name == "arith.constant":
         return op.name, op.attributes["value"]
-    return *OpSite(op).form, str(value.type), *map(constant_key, (*op.operands, *captured(op)))
+    return *OpSite(op).form, value.type, *map(constant_key, (*op.operands, *captured(op)))
 
 
 def global_of(load: Any) -> str:

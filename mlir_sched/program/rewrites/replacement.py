@@ -7,6 +7,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import REWRITTEN
+from mlir_sched.compiler.operations import named_attributes
 from mlir_sched.program.rewrites.linalg_ops import copied
 from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate, suppress
 from mlir_sched.transform_scripts.script.form import LOOKUP
@@ -84,10 +85,9 @@ def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
         transform.YieldOp()
 
 
-def attributes_of(op: Any) -> tuple[str, ...]:
-    """Return the attributes of an op as text; ops with equal attributes have equal text."""
-    named = (op.attributes[number] for number in range(len(op.attributes)))
-    return tuple(sorted(f"{attribute.name} = {attribute.attr}" for attribute in named))
+def attributes_of(op: Any) -> tuple[tuple[str, ir.Attribute], ...]:
+    """Return the attributes of an op with their names, in the order of these."""
+    return tuple((each.name, each.attr) for each in named_attributes(op))
 
 
 def match_type(value: Any, type_: ir.Type) -> None:

@@ -234,7 +234,7 @@ class OpSite:
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for ops that the same replacement is right for."""
-        return *self.form, *(str(value.type) for value in self.op.operands)
+        return *self.form, *(value.type for value in self.op.operands)
 
     @property
     def form(self) -> tuple[Any, ...]:

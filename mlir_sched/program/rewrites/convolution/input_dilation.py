@@ -60,7 +60,7 @@ class TransposedSite:
     @property
     def unmirrored(self) -> tuple[Any, ...]:
         """What a matcher compares of a site: everything but how its filter is mirrored."""
-        types = [str(operand.type) for operand in (*self.convolution.operands, self.image)]
+        types = (operand.type for operand in (*self.convolution.operands, self.image))
         return self.convolution.name, *types, attributes_of(self.convolution), attributes_of(self.insertion)
 
     @property

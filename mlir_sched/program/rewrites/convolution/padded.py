@@ -59,7 +59,7 @@ class PaddedSite:
     @property
     def matched(self) -> tuple[Any, ...]:
         """What every matcher compares: neither the padding per side nor whether a fill makes the init."""
-        types = (str(value.type) for value in (*self.convolution.operands, self.pad.operands[0]))
+        types = (value.type for value in (*self.convolution.operands, self.pad.operands[0]))
         return self.convolution.name, attributes_of(self.convolution), *types
 
     @property

@@ -111,7 +111,7 @@ def form_of(op: Any) -> tuple[Hashable, ...]:
     outside, body = captured(op), Body(op)
     inside = [*body.arguments, *(made for one in body.ops for made in one.results)] if op.name in WITH_BODY else []
     constants = (attributes_of(op) for op in map(producer, outside) if op is not None and op.name == "arith.constant")
-    types = (str(value.type) for value in (*inside, *outside))
+    types = (value.type for value in (*inside, *outside))
     return *OpSite(op).form, *types, *map(outside.index, outside), *constants
 
 

@@ -64,7 +64,7 @@ class PlacedSite(ABC):
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for sites that the same replacement is right for."""
-        return *self.form, *self.built, *(str(value.type) for value in (*self.inputs, self.result))
+        return *self.form, *self.built, *(value.type for value in (*self.inputs, self.result))
 
 
 P = TypeVar("P", bound=PlacedSite)
@@ -79,7 +79,7 @@ class PlacedRewrite(SiteRewrite[P]):
 
     def numbers(self, sites: Sequence[Sequence[P]]) -> list[int]:
         """Return the numbers of the functions; kinds that differ in sizes alone may have one."""
-        functions = [(*site.form, *site.built, *map(str, self.types(site))) for site, *_ in sites]
+        functions = [(*site.form, *site.built, *self.types(site)) for site, *_ in sites]
         first = {function: number for number, function in reversed([*enumerate(functions)])}
         return [first[function] for function in functions]
 

@@ -39,7 +39,7 @@ class PadSite:
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for padded images that a script of transform ops does not tell apart."""
-        return str(self.inputs[0].type), str(self.result.type), attributes_of(self.pad)
+        return self.inputs[0].type, self.result.type, attributes_of(self.pad)
 
 
 class PaddingRewrite(SiteRewrite[PadSite]):

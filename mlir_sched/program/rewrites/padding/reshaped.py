@@ -54,8 +54,8 @@ class ReshapeSite:
     @property
     def matched(self) -> tuple[Any, ...]:
         """What a matcher compares: not how much of the padding lies on which side."""
-        reshapes = ((op.name, attributes_of(op), str(op.result.type)) for op in self.reshapes)
-        return *reshapes, str(self.pad.result.type), str(self.pad.operands[0].type)
+        reshapes = ((op.name, attributes_of(op), op.result.type) for op in self.reshapes)
+        return *reshapes, self.pad.result.type, self.pad.operands[0].type
 
     @property
     def kind(self) -> tuple[Any, ...]:

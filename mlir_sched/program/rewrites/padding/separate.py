@@ -26,8 +26,7 @@ class NumberedSite(PadSite):
     @property
     def seen(self) -> tuple[Any, ...]:
         """What finds the padding again."""
-        widths = (f"{name} = {each}" for name, each in widths_of(self.pad).items())
-        return str(self.inputs[0].type), str(self.result.type), *widths
+        return self.inputs[0].type, self.result.type, *widths_of(self.pad).items()
 
     @property
     def kind(self) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ class JoinedSite(ProductSite):
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for convolutions that the same matcher finds."""
-        return *super().kind, attributes_of(producer(self.op.operands[0])), *(str(i.type) for i in self.images)
+        return *super().kind, attributes_of(producer(self.op.operands[0])), *(image.type for image in self.images)
 
 
 @dataclass(frozen=True)
@@ -82,4 +82,4 @@ def _is_joined(image: Any) -> bool:
     if join is None or join.name != CONCAT or only_use(image) is None:
         return False
     innermost = dim_of(join) == image.type.rank - 1
-    return innermost and len({str(each.type) for each in join.operands}) == 1
+    return innermost and len({each.type for each in join.operands}) == 1

@@ -57,8 +57,7 @@ class Read:
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for reads that a script does not tell apart."""
-        form = tuple(sorted(f"{name} = {value}" for name, value in self.form.items()))
-        return self.op.name, self.number, str(self.result.type), str(self.result_type), form
+        return self.op.name, self.number, self.result.type, self.result_type, *self.form.items()
 
 
 @dataclass(frozen=True)
