@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-
 from mlir_sched.program.rewrites import Rewrites
 from mlir_sched.program.rewrites.linalg_ops import added, product_and_sum
 from mlir_sched.program.rewrites.offered import RewriteFamily

@@ -26,6 +26,7 @@ from mlir_sched.program.rewrites.replacement import (
 )
 from mlir_sched.program.rewrites.seen import kind, seen
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 Path = tuple[int, ...]
 """The way from the last op to a value; the empty one leads to the last op itself."""
@@ -164,29 +165,34 @@ class Handles:
         return operand_of(self.producer(way[:-1]), way[-1])
 
 
-def found_again(found: Sequence[D], ops: Sequence[Any], taken: Collection[Any] = ()) -> Iterator[D]:
+def found_again(found: Sequence[D], program: WalkedProgram, taken: Collection[Any] = ()) -> Iterator[D]:
     """Yield the sites, but those of kinds whose matcher would find something else, too.
 
     Args:
         found: The sites. One that ends in the middle of another one stands behind that: what was replaced matches
             nothing.
-        ops: All ops of the program.
+        program: The program.
         taken: Ops that are gone before.
     """
-    gone, roots = {*taken}, dict[Any, list[Any]]()
-    names = {site.root.name for site in found}
-    for op in ops:
-        if op.name in names and len(op.results) == 1:
-            roots.setdefault(seen(op), []).append(op)
-    kinds: dict[Any, list[D]] = {}
+    gone, kinds = {*taken}, dict[Any, list[D]]()
     for site in found:
         kinds.setdefault(site.kind, []).append(site)
     for first, *others in kinds.values():
         wanted = first.seen_from(first.root)
-        matched = {op for op in roots[seen(first.root)] if op not in gone and first.seen_from(op) == wanted}
+        alike = program.known(_alike)[seen(first.root)]
+        matched = {op for op in alike if op not in gone and first.seen_from(op) == wanted}
         if matched == {site.root for site in (first, *others)}:
             gone |= {op for site in (first, *others) for op in site.gone}
             yield from (first, *others)
+
+
+def _alike(program: WalkedProgram) -> Mapping[Any, list[Any]]:
+    """Return the ops that make one tensor, by what a matcher compares of them."""
+    found: dict[Any, list[Any]] = {}
+    for op in program.ops:
+        if len(op.results) == 1 and isinstance(op.results[0].type, ir.RankedTensorType):
+            found.setdefault(seen(op), []).append(op)
+    return found
 
 
 def _producer_at(root: Any, way: Path) -> Any:

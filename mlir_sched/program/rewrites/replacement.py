@@ -12,6 +12,8 @@ from mlir_sched.program.rewrites.linalg_ops import copied
 from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate, suppress
 from mlir_sched.transform_scripts.script.form import LOOKUP
 
+MEMOIZED = "linalg.memoized_indexing_maps"
+"""Attribute that MLIR writes into a named op when something asks for the op's maps; they follow from the name."""
 _EQUAL, _AT_MOST = 0, 3
 """Relations of two numbers: values of ``transform``'s ``MatchCmpIPredicate``."""
 
@@ -86,8 +88,8 @@ def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
 
 
 def attributes_of(op: Any) -> tuple[tuple[str, ir.Attribute], ...]:
-    """Return the attributes of an op with their names, in the order of these."""
-    return tuple((each.name, each.attr) for each in named_attributes(op))
+    """Return the attributes of an op with their names, in the order of these, without :data:`MEMOIZED`."""
+    return tuple((each.name, each.attr) for each in named_attributes(op) if each.name != MEMOIZED)
 
 
 def match_type(value: Any, type_: ir.Type) -> None:

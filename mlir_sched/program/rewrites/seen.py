@@ -21,7 +21,7 @@ def seen(op: Any) -> tuple[Any, ...]:
 
 def kind(op: Any) -> tuple[Any, ...]:
     """Return a key, equal for ops that compute the same of their operands, and that a matcher does not tell apart."""
-    return *OpSite(op).kind, seen(op)
+    return *OpSite(op).kind, _yielded(op) if captured(op) else ()
 
 
 def _yielded(op: Any) -> tuple[Any, ...]:

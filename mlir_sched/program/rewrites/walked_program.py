@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of, walk
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -22,6 +24,7 @@ class WalkedProgram:
     """
 
     module: ir.Module
+    _known: dict[Callable[[WalkedProgram], Any], Any] = field(default_factory=dict, init=False)
 
     @cached_property
     def ops(self) -> Sequence[Any]:
@@ -33,3 +36,10 @@ class WalkedProgram:
         """The symbols of the globals that are never written."""
         found = (op for op in self.ops if op.name == "util.global" and "is_mutable" not in op.attributes)
         return frozenset(map(symbol_of, found))
+
+    def known(self, find: Callable[[WalkedProgram], T]) -> T:
+        """Return what a function finds in the program, which is asked once for all rewrites; it stays as it is."""
+        if find not in self._known:
+            self._known[find] = find(self)
+        found: T = self._known[find]
+        return found

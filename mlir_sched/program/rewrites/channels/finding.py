@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.channels.moves import ONE_TO_ONE, Span, read_span
 from mlir_sched.program.rewrites.channels.origin import is_known, origin
@@ -14,7 +13,7 @@ from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead, Ste
 from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, TRANSPOSE, depends_on, maps_of
 from mlir_sched.program.rewrites.linear.facts import Facts
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear_ops
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 MIN_RUN = 4
@@ -24,9 +23,8 @@ transpose, however few channels it has; judged on images of 7 to 56 pixels a sid
 
 def permuted_reads(program: WalkedProgram) -> list[PermutedRead]:
     """Return the linear ops that read permuted channels where nothing else needs these in the model's order."""
-    facts = Facts.of(program)
-    begins = (begin for op in program.ops if (begin := linear(op, facts.globals)))
-    return _settled([site for begin in begins if (site := _site(begin, facts))])
+    facts = program.known(Facts.of)
+    return _settled([site for begin in program.known(linear_ops) if (site := _site(begin, facts))])
 
 
 def _settled(sites: Sequence[PermutedRead]) -> list[PermutedRead]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
 
 from mlir_sched.program.rewrites.dag_site import found_again
 from mlir_sched.program.rewrites.folding.chain import Chain
@@ -13,42 +11,41 @@ from mlir_sched.program.rewrites.folding.run import Run, runs
 from mlir_sched.program.rewrites.linear.ahead import Ahead, ahead
 from mlir_sched.program.rewrites.linear.behind import Behind, behind
 from mlir_sched.program.rewrites.linear.facts import Facts
-from mlir_sched.program.rewrites.linear.linear_op import Linear, linear
+from mlir_sched.program.rewrites.linear.linear_op import Linear, linear_ops
 from mlir_sched.program.rewrites.linear.step import Parts, parts
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 def sites(program: WalkedProgram) -> list[Chain | Run]:
     """Return the chains of a program that a matcher finds again, and then the runs of what no chain takes."""
-    facts = Facts.of(program)
-    found = chains(program.ops, facts)
+    found, facts = _chains(program), program.known(Facts.of)
     taken = {op for chain in found for op in chain.gone}
     longest = sorted(runs(program.ops, facts, taken), key=lambda run: -len(run.steps))
-    return [*found, *found_again(longest, program.ops, taken)]
+    return [*found, *found_again(longest, program, taken)]
 
 
-def chains(ops: Sequence[Any], facts: Facts) -> list[Chain]:
+def _chains(program: WalkedProgram) -> list[Chain]:
     """Return the chains of a program that a matcher finds again, the longest first.
 
     Once the longer ones are replaced, what is left of them matches nothing. What stands between two linear ops belongs
     to the first one, where that can take it. What several linear ops read in front belongs to all of them, or to none.
     """
-    linear_ops, taken = begins(ops, facts)
-    fronts = {begin.op: ahead(begin, facts, taken) for begin, _ in linear_ops}
+    facts, (linear, taken) = program.known(Facts.of), program.known(begins)
+    fronts = {begin.op: ahead(begin, facts, taken) for begin, _ in linear}
     while True:
-        agreed = folded_fronts(fronts, {begin.op: after for begin, after in linear_ops})
-        known = filter(None, [_chain(begin, after, agreed[begin.op], facts) for begin, after in linear_ops])
-        found = list(found_again(sorted(known, key=lambda chain: (-len(chain.gone), -chain.most_readers)), ops))
+        agreed = folded_fronts(fronts, {begin.op: after for begin, after in linear})
+        known = filter(None, [_chain(begin, after, agreed[begin.op], facts) for begin, after in linear])
+        found = list(found_again(sorted(known, key=lambda chain: (-len(chain.gone), -chain.most_readers)), program))
         alone = {op for op, front in agreed.items() if front.is_shared} - {chain.linear.op for chain in found}
         if not alone:
             return found
         fronts |= dict.fromkeys(alone, Ahead())
 
 
-def begins(ops: Sequence[Any], facts: Facts) -> tuple[list[tuple[Linear, Behind]], set[Any]]:
-    """Return the linear ops with what follows each, and what belongs to them of that."""
-    found, taken = list[tuple[Linear, Behind]](), set[Any]()
-    for begin in (each for op in ops if (each := linear(op, facts.globals))):
+def begins(program: WalkedProgram) -> tuple[list[tuple[Linear, Behind]], set[Any]]:
+    """Return the linear ops of a program with what follows each, and what belongs to them of that."""
+    facts, found, taken = program.known(Facts.of), list[tuple[Linear, Behind]](), set[Any]()
+    for begin in program.known(linear_ops):
         if after := behind(begin, facts, taken):
             found.append((begin, after))
             taken |= {step.op for step in after.steps} if after.is_gain else set()

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-
 from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.dag_site import DagRewrite
 from mlir_sched.program.rewrites.folding.chain import Chain

@@ -40,8 +40,8 @@ class MovedConstants(DagRewrite[Site]):
         """Return all parts of what linear ops compute, where one of them is scaled, and the joins that are scaled."""
         if not any(op.name in (CONCAT, SLICE) for op in program.ops):
             return []
-        facts = Facts.of(program)
-        linear_ops, taken = begins(program.ops, facts)
+        facts, (linear_ops, owned) = program.known(Facts.of), program.known(begins)
+        taken = {*owned}
         walks = _walks(linear_ops, facts, taken)
         groups = list[Sequence[Site]](_parts(value, each, taken) for value, each in walks.items())
         groups += [(join,) for join in joins(walks, program.ops, facts, taken)]
@@ -49,7 +49,7 @@ class MovedConstants(DagRewrite[Site]):
         groups += [(join,) for join in joined_fronts(linear_ops, facts, taken)]
         while True:
             every = sorted((site for group in groups for site in group), key=lambda site: -len(site.ops))
-            found = list(found_again(every, program.ops))
+            found = list(found_again(every, program))
             whole = [group for group in groups if {*group} <= {*found}]
             if len(whole) == len(groups):
                 return found

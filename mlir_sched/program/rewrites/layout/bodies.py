@@ -16,13 +16,21 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import captured, named_attributes, producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, dims_map, is_static, loops_of, maps_of
-from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, only_op, ops_named, producer_of, split
+from mlir_sched.program.rewrites.replacement import (
+    MEMOIZED,
+    attributes_of,
+    match_dag,
+    only_op,
+    ops_named,
+    producer_of,
+    split,
+)
 from mlir_sched.program.rewrites.site_rewrite import OpSite
 
 INDEX, EXTRACT = "linalg.index", "tensor.extract"
 _SCALAR = ("arith.", "math.", INDEX, EXTRACT)
-_DERIVED = ("operandSegmentSizes", "linalg.memoized_indexing_maps")
-"""Attributes that follow from others; MLIR writes the second one into an op when something asks for its maps."""
+_DERIVED = ("operandSegmentSizes", MEMOIZED)
+"""Attributes that follow from others."""
 WITH_BODY = (GENERIC, PAD)
 """Ops whose bodies do not follow from their names."""
 

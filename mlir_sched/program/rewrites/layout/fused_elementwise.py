@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-
 from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 

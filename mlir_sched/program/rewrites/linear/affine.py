@@ -12,6 +12,8 @@ from iree.compiler.dialects import arith
 from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.linalg_ops import copied, number
 
+Make = Callable[..., Any]
+"""Makes a scalar, given a builder of scalars and what the builder takes."""
 _SCALAR_OPS = ("arith.", "math.")
 """Dialects of the ops that make a number of others and do nothing else."""
 
@@ -29,8 +31,18 @@ class Affine:
     shift: Any = None
 
 
-def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affine | None:
-    """Emit what the body of an element-wise op makes of an affine number, at the current insertion point.
+def emitted(build: Callable[..., Any], *given: Any) -> Any:
+    """Return a scalar that a builder emits at the current insertion point."""
+    return build(*given)
+
+
+def noted(build: Callable[..., Any], *given: Any) -> bool:  # noqa: ARG001 - as of emitted
+    """Note that there is a scalar, for those who need not know which one."""
+    return True
+
+
+def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any], make: Make = emitted) -> Affine | None:
+    """Return what the body of an element-wise op makes of an affine number.
 
     Args:
         op: The op.
@@ -38,6 +50,7 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
         x: The number.
         scalars: What stands for the other operands that the body may read, by their places; constants from outside
             of the body are copied.
+        make: Makes the scalars.
 
     Returns:
         None where the result is no affine function of the number, or depends on anything else.
@@ -45,11 +58,10 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
     *inner, end = [one.operation for one in op.regions[0].blocks[0]]
     arguments = op.regions[0].blocks[0].arguments
     known: dict[Any, Any] = {arguments[each]: scalar for each, scalar in scalars.items()} | {arguments[place]: x}
-    constants = (value for value in captured(op) if _is_constant(value))
-    known |= {value: copied(producer(value), []).result for value in constants}
+    known |= {value: make(_copy, producer(value)) for value in captured(op) if _is_constant(value)}
     for one in inner:
         operands = [known.get(value) for value in one.operands]
-        made = None if any(operand is None for operand in operands) else _made(one, operands)
+        made = None if any(operand is None for operand in operands) else _made(one, operands, make)
         if made is None:
             return None
         known[one.result] = made
@@ -57,11 +69,11 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any]) -> Affin
     return found if isinstance(found, Affine) else None
 
 
-def product(x: Any, y: Any) -> Affine:
-    """Emit the product of an affine number and a scalar, in either order."""
+def product(make: Make, x: Any, y: Any) -> Affine:
+    """Return the product of an affine number and a scalar, in either order."""
     form, other = (x, y) if isinstance(x, Affine) else (y, x)
-    scale = other if form.scale is None else arith.mulf(form.scale, other)
-    return Affine(scale, None if form.shift is None else arith.mulf(form.shift, other))
+    scale = other if form.scale is None else make(arith.mulf, form.scale, other)
+    return Affine(scale, None if form.shift is None else make(arith.mulf, form.shift, other))
 
 
 def _is_constant(value: Any) -> bool:
@@ -69,40 +81,50 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value.type, ir.F32Type) and op is not None and op.name == "arith.constant"
 
 
-def _made(op: Any, operands: Sequence[Any]) -> Any:
-    """Emit what a scalar op makes of scalars and at most one affine number; return None where that is not known."""
+def _made(op: Any, operands: Sequence[Any], make: Make) -> Any:
+    """Return what a scalar op makes of scalars and at most one affine number; None where that is not known."""
     forms = sum(isinstance(operand, Affine) for operand in operands)
     if forms == 0:
         plain = op.name.startswith(_SCALAR_OPS) and len(op.results) == 1 and not len(op.regions)
-        return copied(op, operands).result if plain else None
-    return _RULES[op.name](*operands) if forms == 1 and op.name in _RULES else None
+        return make(_copy, op, *operands) if plain else None
+    return _RULES[op.name](make, *operands) if forms == 1 and op.name in _RULES else None
 
 
-def _sum(x: Any, y: Any) -> Affine:
+def _copy(op: Any, *operands: Any) -> Any:
+    return copied(op, operands).result
+
+
+def _inverse(x: Any) -> Any:
+    return arith.divf(number(x.type, 1.0), x)
+
+
+def _sum(make: Make, x: Any, y: Any) -> Affine:
     form, other = (x, y) if isinstance(x, Affine) else (y, x)
-    return Affine(form.scale, other if form.shift is None else arith.addf(form.shift, other))
+    return Affine(form.scale, other if form.shift is None else make(arith.addf, form.shift, other))
 
 
-def _difference(x: Any, y: Any) -> Affine:
+def _difference(make: Make, x: Any, y: Any) -> Affine:
     if isinstance(y, Affine):
-        return _sum(_negated(y), x)
-    return Affine(x.scale, arith.negf(y) if x.shift is None else arith.subf(x.shift, y))
+        return _sum(make, _negated(make, y), x)
+    return Affine(x.scale, make(arith.negf, y) if x.shift is None else make(arith.subf, x.shift, y))
 
 
-def _quotient(x: Any, y: Any) -> Affine | None:
+def _quotient(make: Make, x: Any, y: Any) -> Affine | None:
     if isinstance(y, Affine):
         return None
-    scale = arith.divf(number(y.type, 1.0) if x.scale is None else x.scale, y)
-    return Affine(scale, None if x.shift is None else arith.divf(x.shift, y))
+    scale = make(_inverse, y) if x.scale is None else make(arith.divf, x.scale, y)
+    return Affine(scale, None if x.shift is None else make(arith.divf, x.shift, y))
 
 
-def _negated(x: Affine) -> Affine:
-    scale = number(ir.F32Type.get(), -1.0) if x.scale is None else arith.negf(x.scale)
-    return Affine(scale, None if x.shift is None else arith.negf(x.shift))
+def _negated(make: Make, x: Affine) -> Affine:
+    scale = make(number, ir.F32Type.get(), -1.0) if x.scale is None else make(arith.negf, x.scale)
+    return Affine(scale, None if x.shift is None else make(arith.negf, x.shift))
 
 
-def _product_and_sum(x: Any, y: Any, z: Any) -> Affine:
-    return _sum(z, arith.mulf(x, y)) if isinstance(z, Affine) else _sum(product(x, y), z)
+def _product_and_sum(make: Make, x: Any, y: Any, z: Any) -> Affine:
+    if isinstance(z, Affine):
+        return _sum(make, z, make(arith.mulf, x, y))
+    return _sum(make, product(make, x, y), z)
 
 
 _RULES: Mapping[str, Callable[..., Affine | None]] = {
@@ -113,4 +135,4 @@ _RULES: Mapping[str, Callable[..., Affine | None]] = {
     "arith.subf": _difference,
     "math.fma": _product_and_sum,
 }
-"""What each op makes of its operands, one of which is an affine number."""
+"""What each op makes of its operands, one of which is an affine number, given what makes scalars."""

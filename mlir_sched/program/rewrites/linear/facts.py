@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-
 from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.constant_values import LOAD, global_of, is_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32

@@ -12,6 +12,7 @@ from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.constant_values import is_constant, scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import loops_of, maps_of
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 INIT = 2
 """Which operand of a linear op its sums start with: the last one, behind the two factors."""
@@ -73,6 +74,11 @@ class Linear:
         for copy in copies:
             loops = _at(loops, source_loops(copy) or ())
         return loops
+
+
+def linear_ops(program: WalkedProgram) -> list[Linear]:
+    """Return the linear ops of a program, in its order."""
+    return [each for op in program.ops if (each := linear(op, program.constants))]
 
 
 def linear(op: Any, globals_: frozenset[str]) -> Linear | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,8 +14,8 @@ from iree.compiler.dialects import tensor
 from mlir_sched.compiler.operations import captured, only_use, producer
 from mlir_sched.program.rewrites.attention.decomposed import ATTENTION
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, number, resized
-from mlir_sched.program.rewrites.linear.affine import Affine, applied, product
+from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, resized
+from mlir_sched.program.rewrites.linear.affine import Affine, Make, applied, emitted, noted, product
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import INIT, multiplies_and_adds
 from mlir_sched.program.rewrites.linear.moves import factor_sizes, is_move, is_rotation, rotated
@@ -42,22 +43,22 @@ class Step:
         use = only_use(value)
         return None if use is None else Step(use.owner.operation, use.operand_number)
 
-    @property
+    @cached_property
     def is_move(self) -> bool:
         """Whether the op only moves elements."""
         return is_move(self.op)
 
-    @property
+    @cached_property
     def is_padding(self) -> bool:
         """Whether the op surrounds a tensor with zeros."""
         return pads_with_zeros(self.op)
 
-    @property
+    @cached_property
     def is_product(self) -> bool:
         """Whether the op adds products with the elements of another tensor."""
         return multiplies_and_adds(self.op)
 
-    @property
+    @cached_property
     def is_attention(self) -> bool:
         """Whether the op is an attention over queries of the chain, whose scores are scaled by a constant."""
         if self.op.name != ATTENTION or self.place != QUERIES or captured(self.op):
@@ -70,7 +71,7 @@ class Step:
         """Whether the op multiplies by another tensor; a scale of all elements alike may come before that."""
         return self.is_product or self.is_attention
 
-    @property
+    @cached_property
     def is_affine(self) -> bool:
         """Whether the op scales or shifts each element, and does nothing else."""
         return not (self.is_move or self.is_padding or self.multiplies)
@@ -122,19 +123,20 @@ class Step:
         """Number of elements of its result."""
         return prod(self.op.results[0].type.shape)
 
-    def applied(self, form: Affine, numbers: Mapping[int, Any]) -> Affine | None:
-        """Emit what the op does to a number, at the current insertion point.
+    def applied(self, form: Affine, numbers: Mapping[int, Any], make: Make = emitted) -> Affine | None:
+        """Return what the op does to a number.
 
         Args:
             form: The number.
             numbers: What stands for the op's numbers, by their places.
+            make: Makes scalars.
 
         Returns:
             None where the result is no affine function of the number.
         """
         if self.is_attention:
-            return product(form, copied(producer(self.op.operands[SCALE]), []).result)
-        return applied(self.op, self.place, form, numbers) if self.is_affine else form
+            return product(make, form, make(lambda: copied(producer(self.op.operands[SCALE]), []).result))
+        return applied(self.op, self.place, form, numbers, make) if self.is_affine else form
 
     def repeated(self, value: Any, numbers: Mapping[int, Any]) -> Any:
         """Return what an element-wise op makes of another tensor, whose sizes may be others.
@@ -179,13 +181,10 @@ class Parts(NamedTuple):
 
 def parts(steps: Sequence[Step], *, shifted: bool = False) -> Parts | None:
     """Return what steps do to a number, or to one that is shifted already; None if they are not affine."""
-    scratch = ir.Module.create()
-    with ir.InsertionPoint(scratch.body):
-        some = number(ir.F32Type.get(), 1.0)
-        form: Affine | None = Affine(shift=some if shifted else None)
-        for step in steps:
-            form = form and step.applied(form, dict.fromkeys(step.numbers, some))
-        return None if form is None else Parts(form.scale is not None, form.shift is not None)
+    form: Affine | None = Affine(shift=True if shifted else None)
+    for step in steps:
+        form = form and step.applied(form, dict.fromkeys(step.numbers, True), noted)
+    return None if form is None else Parts(form.scale is not None, form.shift is not None)
 
 
 def _can_be_matched(op: Any) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.flags import FUSED_PADDING

@@ -14,7 +14,6 @@ nothing.
 from dataclasses import dataclass
 from typing import Any
 
-
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.linalg_ops import EXPAND, collapse, expand

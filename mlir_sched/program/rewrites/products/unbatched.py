@@ -9,8 +9,6 @@ product with constant weights, and one that moves transposes keeps the broadcast
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
-
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.linalg_ops import dims_map, maps_of, numbers_of
 from mlir_sched.program.rewrites.pass_rewrite import PassRewrite

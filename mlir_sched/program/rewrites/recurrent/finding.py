@@ -21,7 +21,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     maps_of,
     region_of,
 )
-from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, is_copy, linear, starts_with_zeros
+from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, is_copy, linear_ops, starts_with_zeros
 from mlir_sched.program.rewrites.linear.step import Step
 from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
@@ -31,19 +31,18 @@ LOOP = "scf.for"
 
 def step_products(program: WalkedProgram) -> list[StepProduct]:
     """Return the products that pay and that a matcher finds again, those with most ops behind them first."""
-    begins = (begin for op in program.ops if (begin := linear(op, program.constants)))
-    found = [site for begin in begins if (site := _site(begin, program.constants))]
-    return _settled(sorted(found, key=lambda site: -len(site.steps)), program.ops)
+    found = [site for begin in program.known(linear_ops) if (site := _site(begin, program.constants))]
+    return _settled(sorted(found, key=lambda site: -len(site.steps)), program)
 
 
-def _settled(sites: Sequence[StepProduct], ops: Sequence[Any]) -> list[StepProduct]:
+def _settled(sites: Sequence[StepProduct], program: WalkedProgram) -> list[StepProduct]:
     """Return the sites of wholes that pay without the sites that are left out."""
     wholes: dict[Any, list[StepProduct]] = {}
-    for site in found_again(sites, ops):
+    for site in found_again(sites, program):
         wholes.setdefault(site.whole, []).append(site)
     kept = [site for alike in wholes.values() if pays(alike) for site in alike]
     ordered = [site for site in sites if site in kept]
-    return ordered if len(ordered) == len(sites) else _settled(ordered, ops)
+    return ordered if len(ordered) == len(sites) else _settled(ordered, program)
 
 
 def pays(alike: Iterable[StepProduct]) -> bool:
