@@ -11,6 +11,8 @@ _DISPATCH_CONFIG = "iree_codegen.dispatch_config"
 def captured(op: Any) -> list[Any]:
     """Return the values from outside that the bodies of an op use, such as constants of the function."""
     inner = list(walk(op))
+    if not inner:
+        return []
     blocks = [block for each in (op, *inner) for region in each.regions for block in region]
     own = {argument for block in blocks for argument in block.arguments} | {
         value for each in inner for value in each.results

@@ -41,7 +41,8 @@ def is_constant(value: Any, globals_: frozenset[str]) -> bool:
     if op.name == LOAD:
         return global_of(op) in globals_
     if op.name in _COMPUTED:
-        return all(is_constant(value, globals_) for value in (*op.operands, *captured(op)))
+        read = all(is_constant(value, globals_) for value in op.operands)
+        return read and all(is_constant(value, globals_) for value in captured(op))
     return bool(op.name == "arith.constant")
 
 

@@ -124,7 +124,7 @@ class Repeated(OpRewrite[OpSite]):
 
 def test_sites_are_found_once_in_each_program_whatever_is_asked() -> None:
     repeated, last = Repeated(), Taking("last", PRODUCT)
-    plans = [[repeated], [repeated, last], [last, repeated]]
+    plans: list[list[ProgramRewrite]] = [[repeated], [repeated, last], [last, repeated]]
     with script_context(), ir.Location.unknown():
         program = StagedProgram(ir.Module.parse(PROGRAM))
         for plan in plans:
