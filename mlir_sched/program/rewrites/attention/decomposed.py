@@ -19,7 +19,7 @@ from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.attention.fused import BEHIND, can_be_fused, in_one_dispatch
-from mlir_sched.program.rewrites.attention.ops import AttentionOp, Walked, product_of
+from mlir_sched.program.rewrites.attention.ops import ATTENTION, AttentionOp, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import copied_body, is_static, maps_of, number, zero
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -28,7 +28,6 @@ from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
-ATTENTION = "iree_linalg_ext.attention"
 MIN_SCORES = 1 << 18
 """Scores of an attention below which one dispatch is not tried: 1 MiB, which a core's L2 cache holds. Below there is no
 traffic with memory to save, and less time to gain than the trial costs in search."""

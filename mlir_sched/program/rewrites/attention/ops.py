@@ -8,6 +8,8 @@ from iree.compiler.dialects import tensor
 
 from mlir_sched.program.rewrites.linalg_ops import dims_map, generic, product_and_sum
 
+ATTENTION = "iree_linalg_ext.attention"
+
 
 @dataclass(frozen=True)
 class Walked:

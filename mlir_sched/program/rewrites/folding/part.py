@@ -18,10 +18,9 @@ from iree.compiler.dialects import arith
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.folding.replacement import passed
 from mlir_sched.program.rewrites.linalg_ops import numbers_of
 from mlir_sched.program.rewrites.linear.affine import Affine
-from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, composed, passed
 from mlir_sched.program.rewrites.linear.placed import Steps
 
 
@@ -110,10 +109,7 @@ class Part(Steps):
 
     def replacement(self, given: Given) -> Any:
         """Return the result from the scaled whole, and from the other values that the leaves lead to."""
-        value = given[self.whole]
-        for each in self.placed:
-            value = passed(each, value, given)
-        return value
+        return passed(self.placed, given[self.whole], given)
 
 
 def _computed(value: Any) -> float | None:

@@ -14,17 +14,14 @@ from mlir_sched.program.rewrites.linalg_ops import (
     dims_map,
     generic,
     multiply_add,
-    number,
     with_parts,
     with_unit_dims,
     zeros,
 )
 from mlir_sched.program.rewrites.linear.affine import Affine
-from mlir_sched.program.rewrites.linear.composed import Given, Numbers, carried, composed
+from mlir_sched.program.rewrites.linear.composed import Given, Numbers, carried, composed, passed
 from mlir_sched.program.rewrites.linear.linear_op import INIT
 from mlir_sched.program.rewrites.linear.moves import factor_sizes, moved, repeated
-from mlir_sched.program.rewrites.linear.placed import PlacedStep
-from mlir_sched.program.rewrites.linear.step import SCALE
 
 
 def replacement(site: Chain, given: Given) -> Any:
@@ -35,13 +32,9 @@ def replacement(site: Chain, given: Given) -> Any:
     result = _of_result(site, given, None if image.shift is None else _sums(site, weights, image))
     for place, factor in ((site.linear.image, image.scale_factor), (INIT, _in_front(site, result.scale_factor))):
         weights = weights if factor is None else _scaled(site, weights, place, factor)
-    value = _linear(site, given, weights)
-    for each in site.inner:
-        value = repeated(each.step.op, value) if each.step.is_move else value
+    value = passed(site.inner, _linear(site, given, weights), given)
     value = value if result.shift is None else result.applied(value, shift=result.shift)
-    for each in site.outer:
-        value = passed(each, value, given)
-    return value
+    return passed(site.outer, value, given)
 
 
 def _of_result(site: Chain, given: Given, begin: Any) -> Numbers:
@@ -103,22 +96,6 @@ def _linear(site: Chain, given: Given, weights: Any) -> Any:
     """Return the sums of the linear op from zeros, with other weights, in front of all copies."""
     for copy in reversed(site.copies):
         weights = repeated(copy, weights)
-    image = given[site.image]
-    for step in reversed(site.ahead):
-        image = image if step.is_affine else repeated(step.op, image)
+    factors = site.linear.factors(weights, passed(site.in_front[::-1], given[site.image], given))
     kind = site.linear.op.results[0].type
-    factors = {site.linear.weights: weights, site.linear.image: image}
-    return copied(site.linear.op, [factors[0], factors[1], zeros(kind.shape, kind.element_type)]).results[0]
-
-
-def passed(placed: PlacedStep, value: Any, given: Given) -> Any:
-    """Return what a move, or an op that multiplies, makes of a value; what scales all elements is done already."""
-    step = placed.step
-    if step.is_move:
-        return repeated(step.op, value)
-    if not step.multiplies:
-        return value
-    operands = {way[-1]: given[way] for way in placed.factors} | {step.place: value}
-    if step.is_attention:
-        operands[SCALE] = number(ir.F32Type.get(), 1.0)
-    return copied(step.op, [operands[place] for place in range(len(operands))]).results[0]
+    return copied(site.linear.op, [*factors, zeros(kind.shape, kind.element_type)]).results[0]

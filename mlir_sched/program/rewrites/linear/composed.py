@@ -1,4 +1,4 @@
-"""What the ops of a chain do to each channel, computed from their numbers by one op."""
+"""What the ops of a chain do to each channel, computed from their numbers by one op, and what is left of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.linalg_ops import dims_map, generic_of_several, with_parts, with_unit_dims
+from mlir_sched.program.rewrites.linalg_ops import (
+    copied,
+    dims_map,
+    generic_of_several,
+    number,
+    with_parts,
+    with_unit_dims,
+)
 from mlir_sched.program.rewrites.linear.affine import Affine
-from mlir_sched.program.rewrites.linear.moves import factor_sizes, moved
+from mlir_sched.program.rewrites.linear.moves import factor_sizes, moved, repeated
 from mlir_sched.program.rewrites.linear.placed import PlacedStep
-from mlir_sched.program.rewrites.linear.step import Parts, parts
+from mlir_sched.program.rewrites.linear.step import SCALE, Parts, parts
 
 Given = Mapping[Path, Any]
 """The values that the ways of a chain lead to."""
@@ -100,6 +107,19 @@ def carried(steps: Sequence[PlacedStep], factors: Sequence[Any], given: Given) -
         found = found if each.step.is_affine else [moved(each.step.op, factor) for factor in found]
         found += [with_unit_dims(given[way], factor_sizes(each.step.op, way[-1]) or ()) for way in each.numbers]
     return found
+
+
+def passed(steps: Sequence[PlacedStep], value: Any, given: Given) -> Any:
+    """Return what ops make of a value, one after the other; what scales or shifts is done elsewhere, and left out."""
+    for each in steps:
+        if each.step.is_move or each.step.is_padding:
+            value = repeated(each.step.op, value)
+        elif each.step.multiplies:
+            operands = {way[-1]: given[way] for way in each.factors} | {each.step.place: value}
+            if each.step.is_attention:
+                operands[SCALE] = number(ir.F32Type.get(), 1.0)
+            value = copied(each.step.op, [operands[place] for place in range(len(operands))]).results[0]
+    return value
 
 
 def composed(steps: Sequence[PlacedStep], form: Affine, scalars: Sequence[Any]) -> Affine:

@@ -37,6 +37,10 @@ class Linear:
         """Which operand is the factor that is not constant."""
         return 1 - self.weights
 
+    def factors(self, weights: Any, image: Any) -> list[Any]:
+        """Return other weights and another image in the order of the op's operands."""
+        return [weights, image] if self.weights == 0 else [image, weights]
+
     @property
     def summed(self) -> frozenset[int]:
         """The loops that sum."""

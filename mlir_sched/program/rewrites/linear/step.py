@@ -12,7 +12,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.operations import captured, only_use, producer
-from mlir_sched.program.rewrites.attention.decomposed import ATTENTION
+from mlir_sched.program.rewrites.attention.ops import ATTENTION
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.linalg_ops import copied, is_elementwise, resized
 from mlir_sched.program.rewrites.linear.affine import Affine, Make, applied, emitted, noted, product

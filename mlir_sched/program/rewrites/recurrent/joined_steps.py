@@ -100,8 +100,7 @@ def _product(site: StepProduct, given: Mapping[Path, Any]) -> Any:
         image = collapse(image, [[*range(site.lead)], *([dim] for dim in range(site.lead, image.type.rank))])
     kind = op.results[0].type
     shape = [site.all_rows, *kind.shape[1:]]
-    factors = {site.linear.weights: given[site.weights], site.linear.image: image}
-    value = resized(op, [factors[0], factors[1], zeros(shape, kind.element_type)])
+    value = resized(op, [*site.linear.factors(given[site.weights], image), zeros(shape, kind.element_type)])
     for each in site.behind:
         value = each.step.repeated(value, {way[-1]: given[way] for way in each.numbers})
     return value
