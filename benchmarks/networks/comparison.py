@@ -31,8 +31,8 @@ UNTUNED, OTHER_FLAGS = "IREE", "IREE, best flags"
 TOLERANCE = 1e-4
 """Largest difference from PyTorch's result, relative to the largest result: sums of up to 4608 products in f32, in
 another order and over 100 layers; a missing term of one product changes results by far more."""
-SCOPE, TUNED_FOLDER = "model", "tuned"
-"""The scope of a network's weights, and the folder beside them with its tuned program."""
+SCOPE = "model"
+"""The scope of a network's weights."""
 EXPORT_TIMEOUT_S, PREPARE_TIMEOUT_S = 1800.0, 900.0
 
 
@@ -49,7 +49,8 @@ class Setting:
         seed: Seed of the search and of the order of samples.
         rounds: Samples of each way.
         sample_s: Seconds of a sample.
-        folder: Keeps what is exported and tuned, a folder per network; a later run goes on there.
+        folder: Keeps what is exported and tuned, a folder per network; a later run goes on there. Runs with other
+            minutes, seeds or threads share the exports alone.
     """
 
     target: Target
@@ -61,6 +62,15 @@ class Setting:
     rounds: int
     sample_s: float
     folder: Path
+
+    @property
+    def options(self) -> TuneOptions:
+        """How a network is tuned."""
+        return TuneOptions(minutes=self.minutes, threads=self.target.cores, seed=self.seed)
+
+    def tuned(self, network: Path) -> Path:
+        """Return the folder of the tuned program in the folder of a network."""
+        return network / f"tuned-{run_name(self.options)}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,11 @@ class Result:
     threads: int = 1
 
 
+def run_name(options: TuneOptions) -> str:
+    """Return what tells runs on one network apart, as a part of the names of folders."""
+    return f"{options.minutes:g}-minutes-{options.threads}-threads-seed-{options.seed}"
+
+
 class WrongResultError(Exception):
     """A way's result differs from PyTorch's; the message says whose and how much."""
 
@@ -105,8 +120,9 @@ def compare_network(name: str, setting: Setting) -> Result:
     folder = (setting.folder / name).resolve()
     export(name, folder, setting.engines, onnx=True)
     tuning = tune_network(folder, setting)
-    own = {"folder": str(folder), "minutes": setting.minutes, "seed": setting.seed}
-    requests = ((setting.engines, own), (IREE_PEERS[IREE], _programs(folder, setting.target)))
+    run = run_name(setting.options)
+    own = {"folder": str(folder), "minutes": setting.minutes, "seed": setting.seed, "run": run}
+    requests = ((setting.engines, own), (IREE_PEERS[IREE], _programs(folder, setting)))
     with ExitStack() as stack:
         timed_ways, results, processes = list[TimedWay](), dict[str, Arrays](), dict[str, PeerProcess]()
         others = dict[str, Tuning]()
@@ -193,22 +209,21 @@ def parameters_of(folder: Path) -> tuple[ParameterFile, ...]:
 
 
 def tune_network(folder: Path, setting: Setting) -> Tuning:
-    """Tune an exported network, unless its folder holds a finished tuning, and return what that took."""
-    options = TuneOptions(minutes=setting.minutes, threads=setting.target.cores, seed=setting.seed)
+    """Tune an exported network, unless its folder holds that run's finished tuning, and return what that took."""
     parameters = [str(file) for file in parameters_of(folder)]
-    return tune_once(folder / "model.mlir", folder / TUNED_FOLDER, options, parameters)
+    return tune_once(folder / "model.mlir", setting.tuned(folder), setting.options, parameters)
 
 
-def _programs(folder: Path, target: Target) -> dict[str, Any]:
+def _programs(folder: Path, setting: Setting) -> dict[str, Any]:
     """Compile the untuned programs and the tuned one; return what the IREE peer is asked to load.
 
     IREE's other flags are left out where IREE does not compile the network under them.
     """
-    model, parameters = folder / "model.mlir", parameters_of(folder)
+    target, model, parameters = setting.target, folder / "model.mlir", parameters_of(folder)
     entry = extract(model, target, parameters=parameters).entries[0]
     flags = {name: (*target.flags, *further) for name, further in target_kind(target.name).variants.items()}
     ways = [(UNTUNED if name == DEFAULT else OTHER_FLAGS, name, flags[name]) for name in flags]
-    ways.append((TUNED, "", (f"@{folder / TUNED_FOLDER / FLAGS}",)))
+    ways.append((TUNED, "", (f"@{setting.tuned(folder) / FLAGS}",)))
     programs = []
     for number, (label, detail, own) in enumerate(ways):
         vmfb = folder / f"{number}.vmfb"

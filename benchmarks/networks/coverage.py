@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.figures.publishing import Publishing, gain, options_of, parsed
 from benchmarks.figures.result_table import Better, Columns, ResultColumn, ResultTable, Unit
 from benchmarks.figures.tables import print_table
-from benchmarks.networks.comparison import TUNED_FOLDER, export, parameters_of
+from benchmarks.networks.comparison import export, parameters_of, run_name
 from benchmarks.networks.families import FAMILIES
 from benchmarks.peers.client import PeerError
 from benchmarks.peers.make_engines import ENGINES, require_engines
@@ -30,19 +30,20 @@ def main() -> None:
     arguments, publishing = parsed(_parser())
     require_engines()
     results = dict[str, TuneResult]()
+    options = TuneOptions(minutes=arguments.minutes, threads=arguments.threads, seed=arguments.seed)
     for name in arguments.families or FAMILIES:
         folder = arguments.keep / name
+        tuned = folder / f"tuned-{run_name(options)}"
         try:
             export(name, folder, ENGINES)
-            options = TuneOptions(minutes=arguments.minutes, threads=arguments.threads, seed=arguments.seed)
             parameters = [str(file) for file in parameters_of(folder)]
-            results[name] = tune(folder / "model.mlir", folder / TUNED_FOLDER, options=options, parameters=parameters)
+            results[name] = tune(folder / "model.mlir", tuned, options=options, parameters=parameters)
         except (UserError, PeerError) as error:
             say(f"{name}: {error}")
             continue
         print_table(results_table(results, arguments, publishing))
-        if (folder / TUNED_FOLDER / INTERNAL_ERRORS).exists():
-            say(f"{name}: internal errors: {folder / TUNED_FOLDER / INTERNAL_ERRORS}")
+        if (tuned / INTERNAL_ERRORS).exists():
+            say(f"{name}: internal errors: {tuned / INTERNAL_ERRORS}")
         if arguments.json:
             documents = {name: result.to_json() for name, result in results.items()}
             arguments.json.write_text(json.dumps(documents, indent=2))

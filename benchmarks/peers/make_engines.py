@@ -4,23 +4,22 @@ PyTorch, ``torchvision``, ``transformers`` and iree-turbine export the networks;
 them.
 """
 
+import argparse
 import sys
 
 from benchmarks.peers.client import PeerSpec
-from benchmarks.peers.make_peer import FOLDER, TORCH_CPU, install
+from benchmarks.peers.make_peer import FOLDER, add_index, install
 
 ENGINES = PeerSpec("engines", FOLDER / "engines" / "bin" / "python", "benchmarks.peers.peer_engines")
 REQUIREMENTS = (
-    "torch==2.13.0+cpu",
-    "torchvision==0.28.0+cpu",
+    "torch==2.13.0",
+    "torchvision==0.28.0",
     "transformers==5.23.0",
     "iree-turbine==3.9.0",
     "onnx==1.23.2",
     "onnxruntime==1.32.0",
     "openvino==2026.4.1",
     "numpy",
-    "--extra-index-url",
-    TORCH_CPU,
 )
 
 
@@ -31,5 +30,7 @@ def require_engines() -> None:
 
 
 if __name__ == "__main__":
-    install(FOLDER / "engines", REQUIREMENTS)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks make_engines", description=__doc__)
+    add_index(parser)
+    install(FOLDER / "engines", REQUIREMENTS, parser.parse_args().torch_index)
     print(ENGINES.python)

@@ -15,8 +15,10 @@ from benchmarks.peers.client import PeerSpec
 
 FOLDER = ROOT / "benchmarks" / ".peers"
 TORCH_CPU = "https://download.pytorch.org/whl/cpu"
+"""Index of PyTorch's wheels for the CPU. Where it has none, or cannot be reached, pip takes those of its own index,
+which are larger."""
 REQUIREMENTS = {
-    "torch": ("torch==2.13.0+cpu", "numpy", "--extra-index-url", TORCH_CPU),
+    "torch": ("torch==2.13.0", "numpy"),
     # tvm-ffi 0.1.15 crashes when MetaSchedule writes its database; cloudpickle, psutil and xgboost are not pulled in
     "tvm": (
         "apache-tvm==0.27.0.post1",
@@ -43,20 +45,24 @@ def missing(spec: PeerSpec) -> str | None:
     return f"not installed: run python -m benchmarks make_peer {spec.name}"
 
 
-def make(name: str, folder: Path = FOLDER) -> None:
+def make(name: str, folder: Path = FOLDER, index: str = TORCH_CPU) -> None:
     """Make the environment of a peer, or bring it up to date.
+
+    Args:
+        index: Where PyTorch is looked for beside pip's own index.
 
     Raises:
         subprocess.CalledProcessError: pip failed; it has said why.
     """
-    install(folder / name, REQUIREMENTS[name])
+    install(folder / name, REQUIREMENTS[name], index)
 
 
-def install(folder: Path, requirements: Sequence[str]) -> None:
-    """Make a virtual environment with some packages, or bring it up to date; errors as in :func:`make`."""
+def install(folder: Path, requirements: Sequence[str], index: str) -> None:
+    """Make a virtual environment with some packages, or bring it up to date; index and errors as in :func:`make`."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--only-binary", ":all:", *requirements], check=True)
+    further = ("--extra-index-url", index) if any(each.startswith("torch") for each in requirements) else ()
+    subprocess.run([python, "-m", "pip", "install", "--only-binary", ":all:", *further, *requirements], check=True)
 
 
 def main() -> None:
@@ -64,7 +70,7 @@ def main() -> None:
     failed = []
     for name in arguments.names or sorted(REQUIREMENTS):
         try:
-            make(name, arguments.folder)
+            make(name, arguments.folder, arguments.torch_index)
             print(f"{name}: {peer_spec(name, arguments.folder).python}")
         except subprocess.CalledProcessError as error:
             failed.append(f"{name}: pip ended with exit code {error.returncode}")
@@ -88,4 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     # a type and no choices: Python 3.11 looks for the empty list among the choices where no name is given
     parser.add_argument("names", nargs="*", type=_peer, metavar="NAME", help=f"{_PEERS}; by default all")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the environments are made")
+    add_index(parser)
     return parser
+
+
+def add_index(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names another index of PyTorch's wheels."""
+    parser.add_argument("--torch-index", default=TORCH_CPU, metavar="URL", help=f"index of PyTorch ({TORCH_CPU})")

@@ -40,7 +40,7 @@ class NetworksPeer(TvmPeer):
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         folder = Path(request["folder"])
-        module, work = _network(folder / "model.onnx"), folder / "tvm"
+        module, work = _network(folder / "model.onnx"), folder / f"tvm-{request['run']}"
         tasks = relax.get_pipeline("zero")(module)
         database, took = self.tuned(work, lambda: self._tune(tasks, work, request["minutes"], request["seed"]))
         executable = ms.relax_integration.compile_relax(database, module, self.target, params=None)

@@ -5,24 +5,57 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fixed_targets import FIXED
 
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Unit
 from benchmarks.figures.sampling import Samples, TimedWay
 from benchmarks.figures.tables import cell_text
 from benchmarks.kept import converter
-from benchmarks.networks.comparison import OTHER_FLAGS, Result, WrongResultError, differences, result_of
+from benchmarks.networks.comparison import (
+    OTHER_FLAGS,
+    Result,
+    Setting,
+    WrongResultError,
+    differences,
+    result_of,
+    tune_network,
+)
 from benchmarks.networks.families import FAMILIES
 from benchmarks.networks.modules import input_path, input_paths
 from benchmarks.networks.networks import NETWORKS
 from benchmarks.networks.results import join, others_took, results_table
+from benchmarks.operators import programs
 from benchmarks.operators.programs import TUNED
+from benchmarks.peers.make_engines import ENGINES
 from benchmarks.peers.tuning import Tuning
 
 REFERENCE = np.linspace(-3e-9, 2e-9, 100, dtype=np.float32)
+
+
+def test_runs_with_other_minutes_seeds_or_threads_keep_tunings_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned = list[Path]()
+
+    def tune(path: Path, folder: Path, **_: object) -> SimpleNamespace:
+        assert path == tmp_path / "model.mlir"
+        folder.mkdir()
+        tuned.append(folder)
+        return SimpleNamespace(trials=len(tuned))
+
+    monkeypatch.setattr(programs, "tune", tune)
+    setting = Setting(FIXED, (0,), ENGINES, (), 2.0, 0, 12, 2.0, tmp_path)
+    others = {"minutes": 2.5}, {"seed": 1}, {"target": replace(FIXED, cores=2)}
+    settings = [setting, *(replace(setting, **other) for other in others)]
+    first = [tune_network(tmp_path, each) for each in settings]
+    assert [took.trials for took in first] == [1, 2, 3, 4]
+    assert [tune_network(tmp_path, each) for each in settings] == first, "none is tuned again"
+    assert tuned == [each.tuned(tmp_path) for each in settings]
 
 
 def samples(label: str, seconds: float, detail: str = "") -> Samples:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -246,7 +247,7 @@ def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:
 def test_an_environment_that_cannot_be_made_leaves_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def make(name: str, folder: Path) -> None:
+    def make(name: str, *_: object) -> None:
         if name == "torch":
             raise subprocess.CalledProcessError(1, ["pip"])
 
@@ -262,16 +263,31 @@ def test_every_environment_is_made_unless_some_are_named(
     words: list[str], made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = list[str]()
-    monkeypatch.setattr(make_peer, "make", lambda name, folder: names.append(name))
+    monkeypatch.setattr(make_peer, "make", lambda name, *_: names.append(name))
     monkeypatch.setattr(sys, "argv", ["make_peer", *words])
     make_peer.main()
     assert names == made
 
 
+def test_pytorch_comes_from_an_index_of_its_own_or_from_that_of_pip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = list[list[object]]()
+    monkeypatch.setattr(venv, "create", lambda folder, with_pip: None)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append([*command]))
+    options = ["--folder", str(tmp_path), "--torch-index", "https://example.org/wheels"]
+    monkeypatch.setattr(sys, "argv", ["make_peer", *options])
+    make_peer.main()
+    with_torch, with_tvm = commands
+    assert with_torch[-4:] == ["--extra-index-url", "https://example.org/wheels", "torch==2.13.0", "numpy"]
+    assert "--extra-index-url" not in with_tvm
+    assert not any("+cpu" in str(word) for word in with_torch), "pip's own index has no such version"
+
+
 def test_an_unknown_peer_is_refused_with_the_known_ones(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(make_peer, "make", lambda name, folder: pytest.fail(f"{name} is made"))
+    monkeypatch.setattr(make_peer, "make", lambda name, *_: pytest.fail(f"{name} is made"))
     monkeypatch.setattr(sys, "argv", ["make_peer", "jax"])
     with pytest.raises(SystemExit):
         make_peer.main()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.networks.census.counting import AS_IT_IS, REWRITTEN, TUNED, NetworkCensus, ProgramCensus, census_of
-from benchmarks.networks.comparison import TUNED_FOLDER, Setting, compare_network, export, parameters_of, tune_network
+from benchmarks.networks.comparison import Setting, compare_network, export, parameters_of, tune_network
 from mlir_sched.deployment import compile_tuned
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import build_variant, profiled_first, try_variant
@@ -58,7 +58,7 @@ def take_census(name: str, setting: Setting, *, tuned: bool = False, compared: b
     result = compare_network(name, setting) if compared else None
     if tuned:
         tune_network(folder, setting)
-        programs[TUNED] = _tuned(source, folder / TUNED_FOLDER)
+        programs[TUNED] = _tuned(source, setting.tuned(folder))
     return NetworkCensus(name, programs, untuned.left_out, untuned.internal_errors, result)
 
 
