@@ -6,9 +6,17 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
-from cmake_builds import configure, quick_compiler, run
+from cmake_builds import configure, quick_compiler, quick_encoder, run
 from folders import ROOT
+from rewriting import library_for, write
+from rewriting import run as call
+from scaled_product import SCALED, SIZE, write_weights
+
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.flags import read_response_file, write_response_file
+from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 
 pytestmark = pytest.mark.promise
 
@@ -135,6 +143,47 @@ def assert_applied(project: Path, build: Path) -> None:
     assert "scripts applied: 1" in run("ctest", "--test-dir", build, "-V")
 
 
+ENCODED = "OUTPUT matmul.vmfb PARAMETERS model=weights.irpa ENCODE model=made/encoded.irpa FLAGS --iree-opt-level=O3"
+
+
+def test_weights_are_encoded_in_the_build_step_and_again_when_they_change(project: Path, tmp_path: Path) -> None:
+    build, weights = tmp_path / "build", project / "weights.irpa"
+    compiler, program = quick_compiler(tmp_path / "iree"), quick_encoder(tmp_path / "iree" / "bin" / "mlir-sched")
+    weights.touch()
+    edit(project, "OUTPUT matmul.vmfb", ENCODED)
+    configure(project, build, f"-DIREE_COMPILE={compiler}")
+    assert "Compiling" in run("cmake", "--build", build)
+    encoded = build / "made" / "encoded.irpa"
+    assert (build / "matmul.vmfb").read_text().splitlines() == [
+        *("compile", str(project / "model.mlir"), "--tuned", str(project / "tuned"), "-o", str(build / "matmul.vmfb")),
+        *("--parameters", f"model={weights}", "--encode", f"model={encoded}", "--", "--iree-opt-level=O3"),
+    ]
+    assert encoded.exists()
+    assert "Compiling" not in run("cmake", "--build", build)
+    for changed in (weights, program):
+        changed.touch()
+        assert "Compiling" in run("cmake", "--build", build), changed
+    encoded.unlink()
+    assert "Compiling" in run("cmake", "--build", build)
+
+
+@pytest.mark.landing
+def test_a_program_is_built_with_its_encoded_weights(project: Path, tmp_path: Path) -> None:
+    build, tuned = tmp_path / "build", project / "tuned"
+    write_weights(project / "weights.irpa")
+    model = write(project, SCALED)
+    (tuned / "flags.txt").write_text(write_response_file(library_for(FoldedConstants(), model, tuned)))
+    edit(project, "OUTPUT matmul.vmfb", ENCODED.partition(" FLAGS")[0])
+    configure(project, build)
+    output = run("cmake", "--build", build)
+    assert "with 1 computed and 0 original tensors" in output
+    image = np.random.default_rng(1).standard_normal((4, SIZE)).astype(np.float32)
+    plain = compile_to_bytes(model, read_response_file((tuned / "flags.txt").read_text()))
+    expected = call(plain, [image], weights=project / "weights.irpa")
+    built = (build / "matmul.vmfb").read_bytes()
+    np.testing.assert_array_equal(call(built, [image], weights=build / "made" / "encoded.irpa"), expected)
+
+
 def test_more_flags_reach_the_compiler(project: Path, tmp_path: Path) -> None:
     edit(project, "OUTPUT matmul.vmfb", 'OUTPUT matmul.vmfb FLAGS "--no-such-flag=a b"')
     configure(project, tmp_path / "build")
@@ -211,6 +260,9 @@ def test_folders_with_odd_names_are_used_or_refused(project: Path, tmp_path: Pat
         ("TUNED tuned", "TUNED missing", "missing has no flags.txt: write it with"),
         ("TUNED tuned", "", "TUNED is missing"),
         ("TUNED tuned", "TUNED tuned TYPO x", "unknown arguments: TYPO;x"),
+        ("TUNED tuned", "TUNED tuned ENCODE model=e.irpa", "PARAMETERS and ENCODE go together"),
+        ("TUNED tuned", "TUNED tuned PARAMETERS model=w.irpa", "PARAMETERS and ENCODE go together"),
+        ("TUNED tuned", "TUNED tuned PARAMETERS w.irpa ENCODE model=e.irpa", "w.irpa: a file of weights is given as"),
     ],
 )
 def test_a_wrong_call_is_refused(project: Path, tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -15,6 +15,16 @@ PROGRAM = """#!/bin/sh
 for last; do :; done
 echo "module of $(date +%N)" > "$last"
 """
+ENCODER = """#!/bin/sh
+words=$(printf '%s\\n' "$@")
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -o) echo "$words" > "$2" ;;
+    --encode) echo weights > "${2#*=}" ;;
+  esac
+  shift
+done
+"""
 
 
 def run(*command: object, ok: bool = True) -> str:
@@ -39,4 +49,11 @@ def quick_compiler(folder: Path) -> Path:
     program.write_text(PROGRAM)
     program.chmod(0o755)
     library.touch()
+    return program
+
+
+def quick_encoder(program: Path) -> Path:
+    """Write a program in place of mlir-sched, which writes its arguments into the module, and return the path."""
+    program.write_text(ENCODER)
+    program.chmod(0o755)
     return program
