@@ -130,6 +130,15 @@ class LoadCost:
     peak_bytes: int
     resident_bytes: int
 
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> LoadCost:
+        """Return the cost with the fields of some JSON data.
+
+        Raises:
+            KeyError, TypeError, ValueError, OverflowError: The data are none of a cost.
+        """
+        return LoadCost(float(data["seconds"]), int(data["peak_bytes"]), int(data["resident_bytes"]))
+
 
 def as_untuned(timing: Timing) -> Timing:
     """Return a timing of untuned code relative to itself: every ratio is exactly 1."""

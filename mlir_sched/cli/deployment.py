@@ -5,7 +5,9 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.deployment import TunedCompilation, compile_tuned, relocate
-from mlir_sched.text import mebibytes, say
+from mlir_sched.deployment.encoded_loading import EncodedLoading
+from mlir_sched.outcome import LoadCost
+from mlir_sched.text import mebibytes, say, seconds
 
 
 def run_compile(
@@ -54,3 +56,16 @@ def _lines_of(result: TunedCompilation, tuned: Path) -> Iterator[str]:
             f"wrote {file.path}, to run with --parameters={file.scope}={file.path}: {mebibytes(file.bytes)} "
             f"with {file.encoded} computed and {file.kept} original tensors"
         )
+    if result.loading is not None:
+        yield from _loading_lines(result.loading)
+
+
+def _loading_lines(loading: EncodedLoading) -> Iterator[str]:
+    yield f"loading takes {_cost(loading.encoded)}"
+    if before := loading.before:
+        yield f"when it was tuned, without encoded weights: {_cost(before.tuned)}; untuned: {_cost(before.untuned)}"
+
+
+def _cost(cost: LoadCost) -> str:
+    sizes = f"{mebibytes(cost.peak_bytes)} of memory at most, and {mebibytes(cost.resident_bytes)} then"
+    return f"{seconds(cost.seconds)}, {sizes}"

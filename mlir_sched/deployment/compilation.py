@@ -12,6 +12,7 @@ from typing import Any
 from mlir_sched.compiler import ModelCompileError, Shown, TunedDispatch, compile_showing
 from mlir_sched.deployment.as_measured import differences
 from mlir_sched.deployment.encoded import Encoding, source_of
+from mlir_sched.deployment.encoded_loading import EncodedLoading, encoded_loading
 from mlir_sched.deployment.output import write_output
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
@@ -37,6 +38,7 @@ class TunedCompilation:
         rewrite: Name of the folder's rewrite of the whole program; empty when it has none.
         encoded: The files of encoded weights, which the program reads in the place of the originals; none where it
             computes what it needs when it is loaded.
+        loading: What loading it takes with encoded weights, and before; None where that is not known.
     """
 
     output: str | None
@@ -47,6 +49,7 @@ class TunedCompilation:
     device: str
     rewrite: str
     encoded: tuple[EncodedFile, ...] = ()
+    loading: EncodedLoading | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -101,6 +104,7 @@ def compile_tuned(
     _require_unedited_program(folder)
     different = differences(folder, flags, scripts)
     encoded: tuple[EncodedFile, ...] = ()
+    loading: EncodedLoading | None = None
     try:
         with source_of(model, everything, library, encoding) as source:
             shown = (Shown.SCRIPTS,) if library else ()
@@ -112,6 +116,8 @@ def compile_tuned(
             if write:
                 write_output(Path(output), program.vmfb)
                 encoded = source.install()
+            if write and source.encoded:
+                loading = encoded_loading(folder, source.encoded, program.vmfb)
     except ModelCompileError as error:
         if rewrite and f"{library}:" in error.diagnostics:
             raise UserError(
@@ -119,9 +125,8 @@ def compile_tuned(
                 "the same --store, so that dispatches that both have are not measured again"
             ) from error
         raise
-    device = str(folder.summary.get("program", {}).get("device") or "")
     written = str(output) if write else None
-    return TunedCompilation(written, applied, unused, unmeasured, different, device, rewrite, encoded)
+    return TunedCompilation(written, applied, unused, unmeasured, different, folder.device, rewrite, encoded, loading)
 
 
 def _require_no_input(output: Path, inputs: Sequence[Path]) -> None:

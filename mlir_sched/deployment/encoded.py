@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlir_sched.deployment.output import write_output
 from mlir_sched.errors import UserError
-from mlir_sched.program.encoding import FROM_FLOW, EncodedFile, encoded_program
+from mlir_sched.program.encoding import FROM_FLOW, EncodedFile, EncodedProgram, encoded_program
 from mlir_sched.tensors.parameters import ParameterFile, parameter_files
 
 _SUFFIX = ".irpa"
@@ -53,12 +53,14 @@ class Source:
     Attributes:
         program: The program.
         flags: The flags that it needs beside those of the folder.
-        files: Its encoded parameters, in temporary files, each with the place where it belongs.
+        encoded: The program with encoded parameters, in temporary files; None where weights stay as they are.
+        targets: Where its files belong.
     """
 
     program: Path
     flags: tuple[str, ...] = ()
-    files: tuple[tuple[EncodedFile, Path], ...] = ()
+    encoded: EncodedProgram | None = None
+    targets: tuple[Path, ...] = ()
 
     def install(self) -> tuple[EncodedFile, ...]:
         """Write the files where they belong.
@@ -66,13 +68,14 @@ class Source:
         Raises:
             UserError: A file cannot be written.
         """
-        for file, target in self.files:
+        files = tuple(zip(self.encoded.files if self.encoded else (), self.targets, strict=True))
+        for file, target in files:
             with (
                 Path(file.path).open("rb") as content,
                 mmap.mmap(content.fileno(), 0, access=mmap.ACCESS_READ) as bytes_,
             ):
                 write_output(target, bytes_)
-        return tuple(replace(file, path=str(target)) for file, target in self.files)
+        return tuple(replace(file, path=str(target)) for file, target in files)
 
 
 @contextmanager
@@ -92,5 +95,4 @@ def source_of(model: Path, flags: tuple[str, ...], library: Path | None, encodin
         if scopes != targets.keys():
             wanted = " ".join(f"--encode {scope}=FILE{_SUFFIX}" for scope in sorted(scopes))
             raise UserError(f"{model}: one file for each scope that the compiled program reads is needed: {wanted}")
-        files = tuple((file, targets[file.scope]) for file in encoded.files)
-        yield Source(encoded.program, (FROM_FLOW,), files)
+        yield Source(encoded.program, (FROM_FLOW,), encoded, tuple(targets[file.scope] for file in encoded.files))

@@ -20,13 +20,14 @@ from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.tasks.model import EXTRACTION_LIMITS, Model
 from mlir_sched.tensors.parameters import ParameterFile, require_scopes
 
 FROM_FLOW = "--compile-from=flow"
 """The flag of ``iree-compile`` for an :class:`EncodedProgram`, beside those that the model is compiled with."""
 _SPLIT = "mlir_sched.program.worker.encoding:split_program"
 _WRITE = "mlir_sched.program.worker.encoding:write_encoded"
+_FUNCTIONS = "mlir_sched.program.worker.encoding:functions_to_run"
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,16 @@ class EncodedProgram:
 
     program: Path
     files: tuple[EncodedFile, ...]
+
+    def as_model(self) -> Model:
+        """Return the program as a model without tasks, whose functions can be called.
+
+        Raises:
+            UserError: A function takes or returns a tensor with a dynamic dimension.
+        """
+        entries = run_isolated((), _FUNCTIONS, str(self.program), limits=EXTRACTION_LIMITS)
+        files = tuple(ParameterFile(file.scope, file.path) for file in self.files)
+        return Model(str(self.program), entries, (), (), parameters=files)
 
 
 @contextmanager

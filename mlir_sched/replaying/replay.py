@@ -110,7 +110,7 @@ def replay(
     require_usable_fields(folder.summary)
     weights = parameter_files(parameters or folder.summary.get("parameters", ()))
     progress(Progress("compiling the model"))
-    threads = int(folder.summary.get("threads", 1))
+    threads = folder.threads
     provenance = provenance_of(folder.library) if folder.library else {}
     if folder.summary.get("measured") is False:
         raise UserError(f"{folder.path}: nothing to replay: its scripts were chosen by estimates and never run")
@@ -134,7 +134,7 @@ def replay(
     extra = tuple(flag for flag in folder.flags if flag not in here.flags)
     extracted = with_values(extract(model, here, extra, folder.library, parameters=weights), values)
     space = Space.default(here).led_by(modules, here)
-    local_sync = in_calling_thread(folder.summary.get("program", {}).get("device", ""))
+    local_sync = in_calling_thread(folder.device)
     own = replace(here, cores=1) if local_sync else here
     run = _Replay(
         judged, repair, provenance, Path(model), extracted, own, space, threads, local_sync, progress, elsewhere

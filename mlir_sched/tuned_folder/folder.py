@@ -8,10 +8,12 @@ from typing import Any
 
 from mlir_sched.compiler.flags import library_in, read_response_file, without_library
 from mlir_sched.errors import UserError
+from mlir_sched.outcome import LoadCost
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tuned_folder.installation import emission_of
 from mlir_sched.tuned_folder.names import LIBRARY, SUMMARY
+from mlir_sched.tuned_folder.result import Loading
 
 _FIELDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("target",): str,
@@ -71,8 +73,7 @@ class TunedFolder:
     @property
     def emitted_decisions(self) -> Mapping[str, Value] | None:
         """The decisions about the program that it was emitted with; None where the summary has none."""
-        program = self.summary.get("program")
-        found = program.get("decisions") if isinstance(program, Mapping) else None
+        found = self._program.get("decisions")
         return found if isinstance(found, Mapping) and found else None
 
     def library_to_use(self) -> Path | None:
@@ -86,6 +87,31 @@ class TunedFolder:
         if self.library_in_flags is not None:
             raise UserError(f"{self.path}: its library {self.library_file.name} is missing; restore it, or tune again")
         return None
+
+    @property
+    def device(self) -> str:
+        """The IREE device that the program was tuned to run on; empty where the summary does not say."""
+        return str(self._program.get("device") or "")
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that the program was tuned for; 1 where the summary does not say."""
+        found = self.summary.get("threads")
+        return found if isinstance(found, int) else 1
+
+    @property
+    def loading(self) -> Loading | None:
+        """What loading programs took when the folder was written; None where the summary does not say."""
+        try:
+            found = self._program["loading"]
+            return Loading(*(LoadCost.of(found[name]) for name in ("untuned", "tuned")))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+
+    @property
+    def _program(self) -> Mapping[str, Any]:
+        found = self.summary.get("program")
+        return found if isinstance(found, Mapping) else {}
 
 
 def read_tuned_folder(path: Path) -> TunedFolder:

@@ -19,6 +19,8 @@ from mlir_sched.program.worker.encoder import split
 from mlir_sched.runner.program import Program, StateFunction
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.targets.target import LOCAL_SYNC
+from mlir_sched.tasks import EntryPoint
+from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points
 from mlir_sched.tensors.parameters import ParameterFile
 
 
@@ -37,6 +39,17 @@ def split_program(whole: str, program: str, encoder: str) -> SplitProgram:
     Path(program).write_text(texts[0])
     Path(encoder).write_text(texts[1])
     return texts[2]
+
+
+def functions_to_run(program: str) -> tuple[EntryPoint, ...]:
+    """Return the functions that are run of a file with a program at the flow phase.
+
+    Raises:
+        UserError: A function takes or returns a tensor with a dynamic dimension.
+    """
+    with context(), ir.Location.unknown():
+        entries, _ = entries_to_run(entry_points(program, ir.Module.parse(Path(program).read_text()).operation), {})
+    return entries
 
 
 def write_encoded(
