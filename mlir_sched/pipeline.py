@@ -22,6 +22,7 @@ from mlir_sched.program.building import fastest
 from mlir_sched.program.checking.captured_values import ValueRecorder
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.other_algorithms import Algorithms
+from mlir_sched.program.variants.weight_bound import WeightBound
 from mlir_sched.search import StrategyFactory, TaskScheduler
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.model import require_program
@@ -123,7 +124,8 @@ def tune(
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
                 with meter.programs(evaluators, weights) as programs:
-                    variants = build_variants(programs, choice, local_sync=local_sync)
+                    most = options.max_weights
+                    variants = build_variants(programs, choice, local_sync=local_sync, most_weights=most)
                 choice.keep()
                 for text in variants.tracebacks:
                     errors.add(text)
@@ -148,7 +150,7 @@ def tune(
                     variants.built,
                     monitor,
                     meter.interim,
-                    AlgorithmChoice(run, algorithms),
+                    AlgorithmChoice(run, algorithms, WeightBound.of(most, variants.built[0].model)),
                     variants.dominant,
                     ValueRecorder.of(target, run.budget.whole_s).with_values,
                     programs.profiled,

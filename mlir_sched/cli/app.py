@@ -179,6 +179,14 @@ def tune(
     scheduler: Annotated[
         str, typer.Option(help="Task scheduler: gradient or a registered one.", metavar="NAME")
     ] = "gradient",
+    max_weights: Annotated[
+        float | None,
+        typer.Option(
+            help="Most memory of the program's weights, relative to plain iree-compile's.",
+            metavar="RATIO",
+            show_default="no bound",
+        ),
+    ] = None,
     check_only: Annotated[
         bool,
         typer.Option(
@@ -204,7 +212,8 @@ def tune(
         options = TuneOptions(
             target=described_by(target, target_description),
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
-            fresh=fresh, replace=replace, check_only=check_only, inputs=inputs or (), reference=reference or (),
+            fresh=fresh, replace=replace, max_weights=max_weights, check_only=check_only,
+            inputs=inputs or (), reference=reference or (),
         )  # fmt: skip
         method = SearchMethod.of(strategy, cost_model, scheduler)
         code = run_tune(model, output, options, method, store, module or (), parameters or (), out)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.cli.tune import loading_lines
+from mlir_sched.cli.tune import encoding_command, loading_lines
 from mlir_sched.outcome import Verdict
 from mlir_sched.replaying.replay import replay
 from mlir_sched.replaying.replay_result import ReplayedSequence, ReplayResult
@@ -61,7 +61,7 @@ def print_result(result: ReplayResult, folder: Path | None, parameters: Sequence
             f"whole program: untuned {seconds(result.untuned.median_s)}, tuned {seconds(result.program.median_s)}, "
             f"{speedup(result.program)}; then {then}; {numbers(result.verdict, result.inside)}"
         )
-    lines += loading_lines(result.loading, parameters)
+    lines += loading_lines(result.loading, encoding_command(result.model, result.tuned, parameters))
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"does not hold: {problem}" for problem in result.all_problems] or ["everything holds"]
     if folder is not None:

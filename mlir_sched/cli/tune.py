@@ -12,8 +12,9 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC, in_calling_thread
+from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.text import console, durations, failures, median, numbers, phases, say, seconds, speedup, table, threads
-from mlir_sched.tuned_folder.result import DispatchResult, Loading, TuneResult
+from mlir_sched.tuned_folder.result import FAR, DispatchResult, Loading, TuneResult, Weights
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
 
@@ -26,8 +27,6 @@ MOST_ROWS = 15
 """Most rows of the table of dispatches; a line counts the rest."""
 SHOWN = 3
 """Names that a line lists before it counts the rest."""
-ENCODE = "; mlir-sched compile --encode computes weights ahead of that"
-"""What to do where loading takes far more, of a program whose weights are in files."""
 
 
 def run_tune(
@@ -161,7 +160,8 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     if result.threads > 1 and in_calling_thread(program.device):
         than = f"{result.threads}" if threads_chosen else f"{result.threads} (all cores)"
         lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
-    lines += loading_lines(program.loading, result.parameters)
+    lines += loading_lines(program.loading, encoding_command(result.model, result.output, result.parameters))
+    lines += weights_lines(program.weights)
     if not program.gained:
         model = "" if result.measured else "by the model, "
         lines.append(f"no gain: {model}what was emitted is as fast as {program.reference}")
@@ -174,16 +174,33 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     return lines
 
 
-def loading_lines(loading: Loading | None, parameters: Sequence[str]) -> list[str]:
-    """Return the line on what loading takes where that is far more than for the untuned program.
+def loading_lines(loading: Loading | None, encode: str) -> list[str]:
+    """Return the lines on what loading takes where that is far more than for the untuned program.
 
     Args:
         loading: What loading takes.
-        parameters: The files with the program's weights.
+        encode: The command that computes weights ahead of that; empty where none does.
     """
     if loading is None or not loading.costs_more:
         return []
-    return [loading.words + (ENCODE if parameters else "")]
+    return [loading.words, *([f"to compute weights ahead of that: {encode}"] if encode else [])]
+
+
+def encoding_command(model: str, folder: str | None, parameters: Sequence[str]) -> str:
+    """Return the command that encodes the weights of a tuned program; empty for a program without files of weights."""
+    if folder is None or not parameters:
+        return ""
+    scopes = dict.fromkeys(ParameterFile.parse(text).scope for text in parameters)
+    read = [word for text in parameters for word in ("--parameters", text)]
+    made = [word for scope in scopes for word in ("--encode", f"{scope}={scope or 'weights'}.encoded.irpa")]
+    return shlex.join(["mlir-sched", "compile", model, "--tuned", folder, *read, *made])
+
+
+def weights_lines(weights: Weights | None) -> list[str]:
+    """Return the line on the weights that calls read where they are far larger than those of the untuned program."""
+    if weights is None or not weights.cost_more:
+        return []
+    return [f"{weights.words}; a run with --max-weights {FAR:g} leaves out what needs over {FAR:g} times the memory"]
 
 
 def _place(result: TuneResult, *, threads_chosen: bool) -> str:

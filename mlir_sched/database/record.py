@@ -46,16 +46,17 @@ def context_parts(key: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in re.split(r", (?=\w+=)", key))
 
 
-def measuring_context(target: Target, *, generation: int = 0) -> str:
+def measuring_context(target: Target, *, generation: int = 0, **bounds: str) -> str:
     """Return the context key of timings that this version of mlir-sched measures on this machine.
 
     Args:
         target: Says on how many threads of which machine programs run.
         generation: How often the user asked for a fresh start.
+        bounds: What bounds whole programs, where their decisions are kept.
     """
     chained = {"calls": "chained"} if target.chain_length else {}
     machine = dict(target.machine) | chained
-    return context_key(**machine, threads=target.cores, tool=__version__, generation=generation)
+    return context_key(**machine, threads=target.cores, tool=__version__, generation=generation, **bounds)
 
 
 def script_key(script: str) -> str:

@@ -20,7 +20,7 @@ from mlir_sched.program.variants.tunability import tunable_share
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tensors.values import digests_of
-from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
+from mlir_sched.tuned_folder.result import DispatchResult, TuneResult, Weights
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -58,7 +58,11 @@ def result_of(
         interrupted=found.interrupted,
         stopped=found.stopped,
         lost_figures=emission.lost_figures,
-        program=replace(emission.program, repair=variants.repair),
+        program=replace(
+            emission.program,
+            repair=variants.repair,
+            weights=_weights(variants, emission.program.variant),
+        ),
         left_out=dict(variants.left_out),
         not_run=dict(best.built.model.not_run),
         notes=(
@@ -86,6 +90,12 @@ def result_of(
         processor=run.target.processor,
         measured=emitted.was_run,
     )
+
+
+def _weights(variants: BuiltVariants, emitted: str) -> Weights:
+    """Return the bytes of weights that calls read, of the default and of a variant, given by its name."""
+    size = {built.variant.name: built.model.weight_bytes for built in variants.built}
+    return Weights(variants.built[0].model.weight_bytes, size[emitted])
 
 
 def _widest(run: TuningRun, tuned: Sequence[BuiltVariant]) -> tuple[str, float | None]:

@@ -31,6 +31,7 @@ from mlir_sched.program.variants.early_decisions import DOMINATED
 from mlir_sched.program.variants.mending import last_first
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.variants.rewritten import applying_variant, flagged_variants, placed_sites, rewriting
+from mlir_sched.program.variants.weight_bound import TOO_LARGE
 from mlir_sched.program.whole_program import checks_of
 from mlir_sched.replaying.reduction import fewest
 from mlir_sched.runner import RunnerOptions
@@ -97,7 +98,7 @@ def explain(
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UserError(f"{into}: there is something already; choose another folder with -o")
     weights = parameter_files(parameters or folder.summary.get("parameters", ()))
-    target = detect_target(str(folder.summary.get("target", "llvm-cpu")), int(folder.summary.get("threads", 1)))
+    target = detect_target(str(folder.summary.get("target", "llvm-cpu")), folder.threads)
     progress(Progress("looking for the variants that were left out"))
     wanted = [plan for plan in _plans(path, target) if _was_tried(plan, folder.summary.get("left_out") or {})]
     found = []
@@ -119,7 +120,7 @@ def _plans(path: Path, target: Target) -> list[Plan]:
 def _was_tried(plan: Plan, left_out: Mapping[str, str]) -> bool:
     """Say whether a run that left variants out, for reasons by name, tried a plan."""
     why = str(left_out.get(plan.name, NOT_TRIED[0]))
-    return why not in NOT_TRIED and not why.startswith(DOMINATED.format(""))
+    return why not in NOT_TRIED and not why.startswith((DOMINATED.format(""), TOO_LARGE))
 
 
 @dataclass(frozen=True)

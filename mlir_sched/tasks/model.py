@@ -85,6 +85,7 @@ class Model:
             a function computes on other inputs is no reference.
         inside: What is verified by results of dispatches, as the program's own results say nothing; None for nothing.
         stateful: The public functions that read or change the program's state and can be called, run or not.
+        weight_bytes: Bytes of constants, in files or in the program, that its functions read.
     """
 
     path: str
@@ -100,6 +101,7 @@ class Model:
     untuned_wrong: Mapping[str, str] = field(default_factory=dict)
     stateful: tuple[EntryPoint, ...] = ()
     inside: Inside | None = None
+    weight_bytes: int = 0
 
     def given(self, function: str) -> FunctionValues | None:
         """Return what the user gives for a function, or None."""

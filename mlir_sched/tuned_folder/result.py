@@ -139,6 +139,29 @@ class Loading:
         )
 
 
+@dataclass(frozen=True)
+class Weights:
+    """Bytes of constants, in files or in the program, that calls read: what weights need once they are computed.
+
+    Attributes:
+        untuned_bytes: Of plain ``iree-compile``.
+        tuned_bytes: Of the emitted program; its files of encoded weights are about as large.
+    """
+
+    untuned_bytes: int
+    tuned_bytes: int
+
+    @property
+    def cost_more(self) -> bool:
+        """Whether the emitted program needs far more memory for its weights than the untuned one."""
+        return _is_far_above(self.tuned_bytes, self.untuned_bytes, FAR_BYTES)
+
+    @property
+    def words(self) -> str:
+        """What calls read, in words."""
+        return f"its calls read {mebibytes(self.tuned_bytes)} of weights (untuned {mebibytes(self.untuned_bytes)})"
+
+
 def _is_far_above(tuned: float, untuned: float, least: float) -> bool:
     return tuned - untuned > max(least, (FAR - 1) * untuned)
 
@@ -163,6 +186,7 @@ class ProgramResult:
         repair: What was repaired of the program before anything else; None for nothing.
         loading: What loading the untuned and the emitted program takes; None where programs do not run on the CPU, no
             time was left, or a process was lost.
+        weights: Bytes of weights that calls of the untuned and the emitted program read.
     """
 
     untuned: Timing
@@ -176,6 +200,7 @@ class ProgramResult:
     inside: tuple[str, ...] = ()
     repair: Repair | None = None
     loading: Loading | None = None
+    weights: Weights | None = None
 
     @property
     def reference(self) -> str:

@@ -7,6 +7,8 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.variants.other_algorithms import OtherAlgorithm, OtherAlgorithms
+from mlir_sched.program.variants.weight_bound import NO_BOUND, WeightBound
+from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import seconds
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -62,11 +64,13 @@ class AlgorithmChoice:
 
     Attributes:
         algorithms: The algorithms that sites of the model's variants may have.
+        bound: The bound of the program's weights.
         left_out: Why algorithms are not used, by name.
     """
 
     run: TuningRun
     algorithms: OtherAlgorithms
+    bound: WeightBound = NO_BOUND
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
@@ -84,8 +88,10 @@ class AlgorithmChoice:
             return Alternatives()
         shares = self.run.decide("shares-of-parts", lambda: _shares(program, found))
         small = [name for name, share in shares.items() if share < LEAST_SHARE]
+        too_large = {a.name: self.bound.why_above(program.built.model, a.further_bytes) for a in found}
         self.left_out = {a.name: SMALL_SHARE for a in found if a.site.name in small}
-        large = tuple(a for a in found if a.site.name not in small)
+        self.left_out |= {name: why for name, why in too_large.items() if why}
+        large = tuple(a for a in found if a.name not in self.left_out)
         share = min(1.0, sum(shares.get(name, 1.0) for name in {a.site.name for a in large}))
         now_s = self.run.clock.spent_s()
         worth = self.run.budget.is_worth_composing(share=share, now_s=now_s)
@@ -102,6 +108,8 @@ class AlgorithmChoice:
         """
         call_s, tunable = program.call_s(), {task.key for task in program.tasks}
         why = {a.site.name: _why_not(a, call_s, tunable) for a in found}
+        pays = [a for a in found if not why[a.site.name]]
+        why |= above_together(pays, call_s, self.bound, program.built.model)
         names = self.run.decide("algorithms", lambda: [name for name, reason in why.items() if not reason])
         self.left_out |= {a.name: why[a.site.name] for a in found if a.site.name not in names}
         chosen = {a.site: a.name for a in found if a.site.name in names}
@@ -114,10 +122,27 @@ class AlgorithmChoice:
         except MlirSchedError as error:
             self.left_out |= dict.fromkeys(chosen.values(), reason(str(error)))
             return None
-        if composed.timing is None:
-            self.left_out |= dict.fromkeys(chosen.values(), NOT_TIMED)
+        unusable = NOT_TIMED if composed.timing is None else self.bound.why_above(composed.model)
+        if unusable:
+            self.left_out |= dict.fromkeys(chosen.values(), unusable)
             return None
         return program.continued_on(composed)
+
+
+def above_together(
+    pays: Sequence[OtherAlgorithm], call_s: Mapping[str, float], bound: WeightBound, model: Model
+) -> dict[str, str]:
+    """Return why algorithms that pay are left out, by the names of their sites, where weights exceed a bound together.
+
+    Those that save most time per byte come first.
+    """
+    further_bytes, why = 0, dict[str, str]()
+    for each in sorted(pays, key=lambda a: -a.saved_s(call_s) / max(1, a.further_bytes)):
+        if too_large := bound.why_above(model, further_bytes + each.further_bytes):
+            why[each.site.name] = too_large
+        else:
+            further_bytes += each.further_bytes
+    return why
 
 
 def _shares(program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """The options of a tuning run."""
 
+import math
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError
@@ -32,6 +33,8 @@ class TuneOptions:
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
+        max_weights: Most bytes of weights that calls of the emitted program may read, relative to what those of plain
+            ``iree-compile`` read, at least 1; by default nothing is left out for them.
         check_only: Run nothing: candidates for a device that need not be there (``cuda:sm_90``) are assembled, and a
             model estimates their times.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
@@ -50,6 +53,7 @@ class TuneOptions:
     round_size: int = 8
     fresh: bool = False
     replace: bool = False
+    max_weights: float | None = None
     check_only: bool = False
     inputs: Values = field(default=(), compare=False, repr=False)
     reference: Values = field(default=(), compare=False, repr=False)
@@ -60,6 +64,10 @@ class TuneOptions:
             raise UserError("give a budget in trials or in minutes, not both")
         for name, most in MOST.items():
             _require_number(name, getattr(self, name), most, whole=name != "minutes")
+        if self.max_weights is not None and not 1 <= self.max_weights < math.inf:
+            raise UserError(
+                f"max_weights must be at least 1, which is what plain iree-compile needs, but got {self.max_weights}"
+            )
         if self.target.endswith(":"):
             raise UserError(f"the target {self.target!r} names no device behind the colon; leave the colon out")
         if self.device not in (None, LOCAL_TASK):
@@ -83,6 +91,10 @@ class TuneOptions:
     def search_key(self) -> tuple[int, int]:
         """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold."""
         return self.seed, self.round_size
+
+    def bounds(self) -> dict[str, str]:
+        """Return what bounds programs: a part of the keys of runs and of decisions about programs; empty by default."""
+        return {} if self.max_weights is None else {"max_weights": repr(float(self.max_weights))}
 
 
 def _require_number(name: str, value: float | None, most: int, *, whole: bool) -> None:

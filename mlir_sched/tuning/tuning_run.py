@@ -178,6 +178,7 @@ def _asked(
         [trace.key for trace in start_from],
         digests_of(options.values),
         drawn,
+        *options.bounds().items(),
     ]
 
 

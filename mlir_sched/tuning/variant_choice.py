@@ -48,7 +48,7 @@ class VariantChoice(CompilePolicy):
         until: Time by ``time.monotonic()`` at which all variants should be compiled and timed; infinite for a run by
             trials, which compiles all variants.
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
-        context_key: What the speed of programs depends on beside the program.
+        context_key: What the speed of programs depends on beside the program, and what bounds them.
         timing_s: Estimated seconds to time a variant; 0 until they are known.
         build_s: Estimated seconds to compile a variant; 0 until they are known.
     """
@@ -71,9 +71,10 @@ class VariantChoice(CompilePolicy):
         """Return the choice of a run on a model file that began at ``start``, in a generation of the store."""
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
-        run = (*model, target.key, options.minutes, options.seed, generation, digests_of(options.values))
+        own = (options.minutes, options.seed, generation, digests_of(options.values), *options.bounds().items())
+        run = (*model, target.key, *own)
         key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
-        context_key = measuring_context(target, generation=generation)
+        context_key = measuring_context(target, generation=generation, **options.bounds())
         until, end = start + compiling_s(options), start + searching_s(options)
         return VariantChoice(store, key, until, end, target.cores, context_key)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from iree.compiler import ir
+from weight_programs import ROW, load, main, parameter, product, stores
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
@@ -13,46 +14,11 @@ from mlir_sched.program.encoding import SplitProgram
 from mlir_sched.program.worker.encoder import split
 from mlir_sched.transform_scripts.script.form import script_context
 
-ROW = "tensor<8xf32>"
-
 
 @pytest.fixture(autouse=True)
 def in_context() -> Iterator[None]:
     with script_context(), ir.Location.unknown():
         yield
-
-
-def parameter(name: str, scope: str = "model") -> str:
-    return f'util.global private @{name} = #flow.parameter.named<"{scope}"::"layer.{name}"> : {ROW}'
-
-
-def stores(name: str, ops: str, value: str, type_: str = ROW) -> str:
-    """Return a global, and an initializer that makes and stores what it holds."""
-    return f"""
-util.global private @{name} : {type_}
-util.initializer {{
-{ops}
-  util.global.store {value}, @{name} : {type_}
-  util.return
-}}"""
-
-
-def load(name: str) -> str:
-    return f"  %{name} = util.global.load @{name} : {ROW}\n"
-
-
-def product(of: str, by: str) -> str:
-    loads = "".join(map(load, dict.fromkeys((of, by))))
-    return f"{loads}  %product = arith.mulf %{of}, %{by} : {ROW}"
-
-
-def main(*names: str) -> str:
-    """Return a function that returns globals."""
-    loads = "".join(map(load, names))
-    views = "".join(f"  %v{name} = hal.tensor.export %{name} : {ROW} -> !hal.buffer_view\n" for name in names)
-    kinds = ", ".join("!hal.buffer_view" for _ in names)
-    values = ", ".join(f"%v{name}" for name in names)
-    return f"util.func public @main() -> ({kinds}) {{\n{loads}{views}  util.return {values} : {kinds}\n}}"
 
 
 WEIGHTS = (parameter("weights"), parameter("numbers"))

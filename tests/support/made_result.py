@@ -13,6 +13,7 @@ from mlir_sched.tuned_folder.result import (
     ProgramResult,
     Repair,
     TuneResult,
+    Weights,
 )
 
 
@@ -52,8 +53,11 @@ RESULT = TuneResult(
 )  # fmt: skip
 LOADING = Loading(LoadCost(0.3, 100 * 2**20, 90 * 2**20), LoadCost(1.2, 190 * 2**20, 95 * 2**20))
 """Loading that takes far longer and, at its peak, far more memory."""
+WEIGHTS = Weights(90 * 2**20, 92 * 2**20)
 WHOLE = replace(
     RESULT,
-    program=replace(RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3), loading=LOADING),
+    program=replace(
+        RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3), loading=LOADING, weights=WEIGHTS
+    ),
 )
 """A result with every part that a result can have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.plan import Site
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithm
+from mlir_sched.program.variants.weight_bound import NO_BOUND, WeightBound
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
@@ -32,6 +34,7 @@ from mlir_sched.tuning.algorithm_choice import (
     OTHERS,
     SMALL_SHARE,
     AlgorithmChoice,
+    above_together,
 )
 from mlir_sched.tuning.budget import ALGORITHMS_CANDIDATES, Budget, SearchProgress
 from mlir_sched.tuning.options import TuneOptions
@@ -53,6 +56,8 @@ def built(name: str, *tasks: Task) -> BuiltVariant:
 
 PROGRAM, COMPOSED = built("channels_last", REST, DIRECT), built("composed", REST, replace(PRODUCTS, name="moved"))
 
+BOUND = WeightBound(100)
+
 
 @dataclass
 class Planned:
@@ -62,12 +67,16 @@ class Planned:
         error: The compiler's error on the composed program.
         crash: The compiler's error on the program's alternatives.
         made: The tasks that it brings.
+        further_bytes: Bytes of weights that calls read more with it.
+        composed: The program with it.
         wrong: Whether the composed program gives other numbers.
     """
 
     error: str = ""
     crash: str = ""
     made: tuple[Task, ...] = (PRODUCTS,)
+    further_bytes: int = 0
+    composed: BuiltVariant = COMPOSED
     wrong: bool = False
     asked: list[Sequence[Site]] = field(default_factory=list)
 
@@ -75,25 +84,26 @@ class Planned:
         assert program is PROGRAM
         if self.crash:
             raise ChildCrashError(self.crash)
-        return (OtherAlgorithm(SITE, {DIRECT.key: 2}, self.made),)
+        return (OtherAlgorithm(SITE, {DIRECT.key: 2}, self.made, self.further_bytes),)
 
     def compose(self, program: BuiltVariant, sites: Sequence[Site]) -> BuiltVariant:
         assert program is PROGRAM
         self.asked.append(sites)
         if self.error:
             raise ModelCompileError(self.error)
-        return replace(COMPOSED, timing=None) if self.wrong else COMPOSED
+        return replace(self.composed, timing=None) if self.wrong else self.composed
 
 
 @pytest.fixture
 def search(tmp_path: Path) -> Callable[..., SearchResult]:
     """Return a function that runs the search of the program in one store."""
 
-    def run(evaluator: Speedups, planned: Planned, trials: int = 96) -> SearchResult:
-        options = TuneOptions(trials=trials, round_size=8)
+    def run(evaluator: Speedups, planned: Planned, trials: int = 96, *, bound: WeightBound = NO_BOUND) -> SearchResult:
+        most = None if math.isinf(bound.most_bytes) else 1.2
+        options = TuneOptions(trials=trials, round_size=8, max_weights=most)
         with RecordStore.open(tmp_path / "records.sqlite") as store:
             run = TuningRun.of(options, TARGET, SPACE, store, [PROGRAM], start=0.0, method=METHOD)
-            choice = AlgorithmChoice(run, cast(Algorithms, planned))
+            choice = AlgorithmChoice(run, cast(Algorithms, planned), bound)
             search = VariantSearch.of(run, [PROGRAM], Heard(), lambda _: {}, choice)
             return turns_of(search, lambda _: cast(Any, nullcontext(evaluator)))
 
@@ -190,6 +200,46 @@ def test_an_algorithm_for_a_light_part_is_not_tried(
     assert found.best.built is (COMPOSED if tried else PROGRAM)
     assert found.left_out == ({} if tried else {NAME: SMALL_SHARE})
     assert ("products" in evaluator.measured) is tried
+
+
+def test_an_algorithm_with_larger_weights_than_allowed_is_not_tried(search: Callable[..., SearchResult]) -> None:
+    search(speedups(10.0), Planned(further_bytes=200))  # another run, which has no bound and uses the algorithm
+    evaluator, planned = speedups(10.0), Planned(further_bytes=200)
+    found = search(evaluator, planned, bound=BOUND)
+    assert found.best.built is PROGRAM
+    assert found.left_out == {NAME: BOUND.why_above(PROGRAM.model, 200)}
+    assert planned.asked == []
+    assert "products" not in evaluator.measured
+
+
+def test_a_composed_program_with_larger_weights_than_its_algorithms_is_left_out(
+    search: Callable[..., SearchResult],
+) -> None:
+    large = replace(COMPOSED, model=replace(COMPOSED.model, weight_bytes=101))
+    found = search(speedups(10.0), Planned(further_bytes=99, composed=large), bound=BOUND)
+    assert found.best.built is PROGRAM
+    assert found.left_out == {NAME: BOUND.why_above(large.model)}
+
+
+def test_runs_with_and_without_a_bound_decide_on_their_own(tmp_path: Path) -> None:
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        keys = [
+            TuningRun.of(options, TARGET, SPACE, store, [PROGRAM], start=0.0, method=METHOD).key
+            for options in (TuneOptions(), TuneOptions(max_weights=1.0), TuneOptions(max_weights=1.5))
+        ]
+    assert len({*keys}) == 3
+
+
+def test_within_a_bound_the_algorithms_that_save_most_per_byte_are_used() -> None:
+    sizes = {"8x8x8x8": (60, 0.5), "8x8x16x16": (50, 3.0), "8x8x32x32": (-20, 0.1), "8x8x64x64": (70, 1.0)}
+    found = [
+        OtherAlgorithm(site, {site.shape: 1}, (), size)
+        for site, (size, _) in zip(convolution_sites(*sizes), sizes.values(), strict=True)
+    ]
+    call_s = {shape: saved_s for shape, (_, saved_s) in sizes.items()}
+    why = above_together(found, call_s, BOUND, PROGRAM.model)
+    assert set(why) == {"8x8x8x8"}, "-20, 50 and 70 bytes are 100 together"
+    assert above_together(found, call_s, NO_BOUND, PROGRAM.model) == {}
 
 
 def test_a_small_budget_tries_no_other_algorithm(search: Callable[..., SearchResult]) -> None:

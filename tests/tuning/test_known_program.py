@@ -81,6 +81,8 @@ def test_a_run_by_time_asks_once_what_is_known_and_one_by_trials_never(store: Re
     store.keep_program(program("xy", "O3"))
     for options, first in ((TuneOptions(minutes=1.0), {"variant": "O3"}), (TuneOptions(trials=9), {})):
         assert VariantChoice.of(path, cases.TARGET, options, store, 0.0).known(model_of("x", "y")) == first
+    bounded = VariantChoice.of(path, cases.TARGET, TuneOptions(minutes=1.0, max_weights=1.2), store, 0.0)
+    assert bounded.known(model_of("x", "y")) == {}, "programs of runs without a bound may be above it"
     store.keep_program(program("xy", "O2", ratio=9.0))
     resumed = VariantChoice.of(path, cases.TARGET, TuneOptions(minutes=1.0), store, 0.0)
     assert resumed.known(model_of("x", "y")) == {"variant": "O3"}

@@ -52,6 +52,7 @@ def test_values_make_another_run_but_no_other_search() -> None:
         *(("trials", value) for value in (0, -1, 10**30, 1.5)),
         *(("round_size", value) for value in (0, 10**9)),
         ("threads", 0),
+        *(("max_weights", value) for value in (0.9, float("inf"), float("nan"))),
     ],
 )
 def test_a_number_out_of_its_range_is_refused_with_its_name(name: str, value: Any) -> None:

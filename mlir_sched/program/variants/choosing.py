@@ -26,6 +26,7 @@ from mlir_sched.program.variants.early_decisions import DECIDED_EARLY, DOMINATED
 from mlir_sched.program.variants.mending import Mending
 from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants
+from mlir_sched.program.variants.weight_bound import NO_BOUND, WeightBound
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -79,7 +80,11 @@ class BuiltVariants:
 
 
 def build_variants(
-    programs: Programs, policy: CompilePolicy | None = None, *, local_sync: bool = True
+    programs: Programs,
+    policy: CompilePolicy | None = None,
+    *,
+    local_sync: bool = True,
+    most_weights: float | None = None,
 ) -> BuiltVariants:
     """Compile a model under every variant of the target and find out what all of them take, relative to the default.
 
@@ -94,6 +99,7 @@ def build_variants(
     Args:
         policy: Says which variants are compiled; all of them by default, unless one dominates the others.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
+        most_weights: Most bytes of weights that calls may read, relative to those of the default; None for no bound.
 
     Raises:
         ModelCompileError: IREE does not compile the default variant.
@@ -108,7 +114,8 @@ def build_variants(
     default, *flagged = map(repair.of, (default, *flagged))
     first = programs.first(programs.build(default) if repair.script else plain)
     found_wrong = programs.judged(Repair(repair.forms), plain, first) if repair.script else None
-    choosing = _Choosing(programs, policy, (*flagged, *rewritten.variants), (first,))
+    bound = WeightBound.of(most_weights, first.model)
+    choosing = _Choosing(programs, policy, (*flagged, *rewritten.variants), (first,), bound)
     choosing.run(rewritten)
     if local_sync and programs.source.target.cores > 1:
         choosing.time_in_calling_thread()
@@ -131,6 +138,7 @@ class _Choosing:
         programs, policy: As the arguments of :func:`build_variants`.
         variants: All variants but the default.
         timed: The variants that were compiled so far, the default first; all were timed once the run is over.
+        bound: The bound of their weights.
         left_out: Why variants are left out so far, by name.
         errors: Tracebacks of mlir-sched's own errors so far.
         dominant: Those of :data:`DECIDED_EARLY` that dominate all others.
@@ -140,6 +148,7 @@ class _Choosing:
     policy: CompilePolicy
     variants: Sequence[Variant]
     timed: tuple[BuiltVariant, ...]
+    bound: WeightBound = NO_BOUND
     left_out: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     dominant: list[str] = field(default_factory=list)
@@ -247,13 +256,12 @@ class _Choosing:
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
             attempt = self.programs.attempt(variant, model)
-            if attempt.diagnostics and (mended := self._mended(variant, attempt, model)):
-                built.append(mended)
+            found = self._mended(variant, attempt, model) if attempt.diagnostics else attempt.built
+            too_large = self.bound.why_above(found.model) if found else ""
+            if found and not too_large:
+                built.append(found)
                 continue
-            if attempt.built is not None:
-                built.append(attempt.built)
-                continue
-            self.left_out[variant.name] = attempt.why
+            self.left_out[variant.name] = too_large or attempt.why
             self.errors += [attempt.internal_error] if attempt.internal_error else []
             self.policy.note_failure(variant.name)
         return built

@@ -39,11 +39,13 @@ class OtherAlgorithm:
     Attributes:
         gone: By task key, how many calls fewer the program makes per run with the algorithm, > 0.
         made: The tasks that it calls more often; the weight of each is the number of further calls, > 0.
+        further_bytes: Bytes of weights that calls read beyond those of the program; below 0 where they read fewer.
     """
 
     site: Site
     gone: Mapping[str, int]
     made: tuple[Task, ...]
+    further_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -151,4 +153,5 @@ class Algorithms:
         after = {task.key: task.weight for task in model.tasks}
         gone = {key: calls - after.get(key, 0) for key, calls in before.items() if calls > after.get(key, 0)}
         more = [(task, task.weight - before.get(task.key, 0)) for task in model.tasks]
-        return OtherAlgorithm(site, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0))
+        made = tuple(replace(task, weight=calls) for task, calls in more if calls > 0)
+        return OtherAlgorithm(site, gone, made, model.weight_bytes - built.model.weight_bytes)

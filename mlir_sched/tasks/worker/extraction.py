@@ -18,7 +18,7 @@ from mlir_sched.errors import CompilerError, ScriptError, UserError
 from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.call_counts import count_calls
-from mlir_sched.tasks.worker.constants import reuse_bytes
+from mlir_sched.tasks.worker.constants import reuse_bytes, weight_bytes
 from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points, stateful
 from mlir_sched.tasks.worker.task_reader import TaskReader
 
@@ -68,12 +68,12 @@ def extract_model(
         reader = TaskReader(
             task_flags(flags), target_key, reused if on_cpu else 0, known, skipped=skipped, at_work=Path(at_work)
         )
-        tasks, scopes = reader.tasks(module, calls), parameter_scopes(module)
+        tasks, scopes, weights = reader.tasks(module, calls), parameter_scopes(module), weight_bytes(module)
     errors = tuple(reader.errors)
     notes = (*notes, *(note for entry in entries for note in entry.notes))
     return Model(
         path, entries, tasks, flags, notes, scopes=scopes, internal_errors=errors, not_run=left_out,
-        stateful=stateful(public),
+        stateful=stateful(public), weight_bytes=weights,
     )  # fmt: skip
 
 

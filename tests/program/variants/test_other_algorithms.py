@@ -17,6 +17,7 @@ from mlir_sched.program.building import build_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source
+from mlir_sched.program.variants.weight_bound import TABLES_BYTES
 from mlir_sched.runner import RunnerOptions
 
 pytestmark = pytest.mark.promise
@@ -88,6 +89,9 @@ def test_the_composed_program_has_the_dispatches_of_its_alternatives(
         for task in alternative.made:
             calls[task.key] = calls.get(task.key, 0) + task.weight
     assert {task.key: task.weight for task in composed.model.tasks} == {key: n for key, n in calls.items() if n}
+    further_bytes = composed.model.weight_bytes - layout.model.weight_bytes
+    apart = sum(alternative.further_bytes for alternative in found)
+    assert 0 < further_bytes <= apart < further_bytes + TABLES_BYTES, "filters are larger; sites share tables"
 
 
 def test_the_composed_program_is_timed_and_computes_the_same(composed: BuiltVariant, default: BuiltVariant) -> None:
