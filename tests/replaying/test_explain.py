@@ -15,6 +15,7 @@ from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.errors import UserError
 from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE
+from mlir_sched.program.variants.weight_bound import TOO_LARGE
 from mlir_sched.replaying.explain import Finding, explain
 from mlir_sched.targets.machine import runtime_tool
 
@@ -89,7 +90,8 @@ def test_a_variant_with_wrong_numbers_is_shown_by_a_program_its_inputs_and_its_r
     assert "FAILED" in called.stdout + called.stderr
 
 
-def test_what_was_not_tried_has_no_finding_and_no_folder_is_overwritten(tmp_path: Path) -> None:
-    assert explained(tmp_path, convolved_and_transformed(), {"fused-padding": NO_TIME_TO_COMPILE}) == ()
+@pytest.mark.parametrize("why", [NO_TIME_TO_COMPILE, f"{TOO_LARGE}its calls read 2.0 MiB of weights"])
+def test_what_is_not_at_fault_has_no_finding_and_no_folder_is_overwritten(tmp_path: Path, why: str) -> None:
+    assert explained(tmp_path, convolved_and_transformed(), {"fused-padding": why}) == ()
     with pytest.raises(UserError, match="choose another folder"):
         explain(tmp_path / "tuned", tmp_path / "model.mlir", tmp_path)
