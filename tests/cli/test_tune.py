@@ -6,11 +6,14 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from command_line import COMMAND, TRIALS, Cli, Ended
 
+from mlir_sched import pipeline
 from mlir_sched.database import RecordStore
+from mlir_sched.errors import UserError
 
 
 def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, Ended]) -> None:
@@ -21,10 +24,24 @@ def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, End
     assert document["trials"] == TRIALS
     assert document["program"]["verdict"] == "right"
     assert all(document["program"]["loading"][which]["seconds"] > 0 for which in ("untuned", "tuned"))
+    assert document["program"]["weights"] == {"untuned_bytes": 0, "tuned_bytes": 0}
     assert list(document["phases"]) == ["variants", "untuned dispatches", "search", "finalists", "emission"]
     assert document["seconds"] - 3 < sum(document["phases"].values()) <= document["seconds"] + 3
     assert f"{TRIALS}/{TRIALS} trials" in ended.err
     assert "\x1b" not in ended.err
+
+
+def test_a_bound_of_weights_reaches_the_choice_of_variants(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[object]()
+
+    def build_variants(*_: object, **options: object) -> NoReturn:
+        asked.append(options["most_weights"])
+        raise UserError("nothing is built")
+
+    monkeypatch.setattr(pipeline, "build_variants", build_variants)
+    for bound in ((), ("--max-weights", "1.25")):
+        assert "nothing is built" in cli.refused("tune", "model.mlir", *bound)
+    assert asked == [None, 1.25]
 
 
 def test_the_summary_says_why_a_script_won_and_how_the_program_became_faster(tuned: tuple[Path, Ended]) -> None:

@@ -82,6 +82,10 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--target", "llvm-cpu:"), "names no device behind the colon"),
         (("--target", "abacus"), "unknown target 'abacus'; known are llvm-cpu, vulkan, cuda, rocm"),
         (("--threads", "0"), "threads must be above 0"),
+        (
+            ("--max-weights", "0.9"),
+            "max_weights must be at least 1, which is what plain iree-compile needs",
+        ),
         (("--threads", "9999"), "threads must be from 1"),
         (("--device", "local-sync", "--threads", "2"), "the device is local-task, or is left to the search"),
         (("--device", "local-task", "--threads", "1"), "the device local-task needs several threads, but threads is 1"),
