@@ -133,9 +133,9 @@ class _Emitter:
             if not isinstance(reported, str) and is_undisputed(reported.emitted, known):
                 return reported, {}, known
         decided, rejected, ratios = self._rejected(proven, winners)
-        if rejected:
+        if rejected or decided is None:
             return None, rejected, ratios
-        reported = self._report(proven, decided)
+        reported = self._reported(proven, decided, ratios)
         if isinstance(reported, str):
             return None, dict.fromkeys(winners, reported), ratios
         return reported, {}, ratios
@@ -214,7 +214,8 @@ class _Emitter:
         known = {built.variant.name: built.measured for built in rivals.slow}
         timings = {reference.variant.name: found.untuned, **found.others, **known}
         names = [built.variant.name for built in self.variants]
-        return found, {name: timings[name] for name in names if name in timings}
+        beside = replace(found, untuned=found.others.get(default.variant.name, found.untuned))
+        return beside, {name: timings[name] for name in names if name in timings}
 
     def _without_scripts(self, reasons: Mapping[str, str], known: Mapping[str, Timing]) -> Emission:
         """Return the emission of the untuned variant that is worth its flags; the default when none is.
@@ -230,8 +231,8 @@ class _Emitter:
         if chosen is not default:
             proven = self.prover.prove(chosen, {})
             own, verdict = ratios[chosen.variant.name], self.sessions.verdict
-            decided = ProgramTimings(default.measured, own, {}, verdict, lost=lost)
-            reported = self._report(proven, decided)
+            decided = ProgramTimings(ratios[default.variant.name], own, {}, verdict, lost=lost)
+            reported = self._reported(proven, decided, ratios)
             if not isinstance(reported, str):
                 return self._emission(reported, ratios, proven, {}, reasons)
         proven = self.prover.prove(default, {})
@@ -262,7 +263,7 @@ class _Emitter:
         if len(known) == 1:
             return known, ""
         try:
-            return undisturbed(self._timed_variants, lambda _: False), ""
+            return undisturbed(self._timed_variants, lambda _: False, self.time_left.affords), ""
         except OF_UNTUNED as error:
             return known, _lost(error)
 
@@ -272,6 +273,17 @@ class _Emitter:
         options = self.time_left.deciding(self.options, calls_s, calls_s[0])
         untuned, timings = self.sessions.variants(options, default, others)
         return {default.variant.name: as_untuned(untuned), **timings}
+
+    def _reported(self, proven: Proven, decided: ProgramTimings, ratios: Mapping[str, Timing]) -> ProgramTimings | str:
+        """Return the figures to report for a program that a session has decided on, or why it is not emitted.
+
+        They are those of another session. Where no time is left for that, they are of the session that decided, if this
+        had the default, too.
+        """
+        default = self.variants[0]
+        least_s = session_s(self.options.capped(0.0), call_s(default), [decided.emitted.median_s])
+        is_enough = decided.untuned == ratios[default.variant.name]
+        return decided if is_enough and not self.time_left.affords(least_s) else self._report(proven, decided)
 
     def _report(self, proven: Proven, known: ProgramTimings | None = None) -> ProgramTimings | str:
         """Return the figures to report for a program, or why it is not emitted after a second measurement.
@@ -298,15 +310,17 @@ class _Emitter:
             return self.sessions.program(options, default, default, (), proven)
 
         found = undisturbed(
-            session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
+            session,
+            lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)}),
+            self.time_left.affords,
         )
         return replace(found, loading=loading)
 
     def _loading(self, proven: Proven) -> Loading | None:
-        """Return what loading a program takes; None where there is no time to measure that, or nothing is run."""
-        default = self.variants[0]
-        affords = self.time_left.affords(loading_s(self.options, [call_s(default)] * 2))
-        return self.sessions.loading(self.options, default, proven) if affords else None
+        """Return what loading a program takes; None where nothing is run, or there is no time beside a session."""
+        default, calls_s = self.variants[0], [call_s(self.variants[0])] * 2
+        least_s = loading_s(self.options, calls_s) + session_s(self.options.capped(0.0), calls_s[0], calls_s[1:])
+        return self.sessions.loading(self.options, default, proven) if self.time_left.affords(least_s) else None
 
     def _emission(
         self,

@@ -90,7 +90,8 @@ def choose_finalists(
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
     Tasks that take little of the program's time have one finalist each, which has a short session, only to be reported.
-    This comes first, as it shows what it takes. Then come the choices, for the tasks of most time first. Once
+    This comes first, as it shows what it takes; within limited ``seconds`` the last of several tasks is treated so at
+    least. Then come the choices, for the tasks of most time first. Once
     ``seconds`` leave no time for a choice, all further tasks are treated as those that take little. Within limited
     ``seconds``, the report of a script that gains clearly is short, too.
 
@@ -158,7 +159,8 @@ def _measured(
     """
     start, short = time.monotonic(), options.capped(SHORT_SESSION_S)
     least_s = MINOR_SHARE * sum(entry.search.seconds_per_run() for entry in entries)
-    major = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
+    most = len(entries) if seconds == math.inf else max(1, len(entries) - 1)
+    major = [entry for entry in entries[:most] if entry.search.seconds_per_run() >= least_s]
     minor, decided = entries[len(major) :], dict[str, _Chosen | str]()
     reported = partial(_reported, code=code, cost_of=cost_of)
     found = reported(_all_from_search(minor, code), short)

@@ -8,7 +8,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SHORT_SESSION_S, checking_s, loading_s, sampling_s
+from mlir_sched.program.closing import (
+    AFTER_S,
+    CHECK_CALLS,
+    REFERENCE_CALLS,
+    SHORT_SESSION_S,
+    checking_s,
+    loading_s,
+    sampling_s,
+)
 from mlir_sched.runner import RunnerOptions
 
 LEAST_REPORT_S, LONGEST_REPORT_S = 2.0, 10.0
@@ -50,7 +58,7 @@ class TimeLeft:
             rivals_s: Seconds per call of the rivals, the fastest first.
         """
         pairs, half_s = options.racing.min_slow_pairs, max(0.0, self.seconds()) / 2
-        costs_s = [pairs * (reference_s + call_s) + checking_s([call_s]) for call_s in rivals_s]
+        costs_s = [pairs * (reference_s + call_s) + CHECK_CALLS * call_s for call_s in rivals_s]
         return max(1, sum(total <= half_s for total in accumulate(costs_s)))
 
     def deciding(self, options: RunnerOptions, calls_s: Sequence[float], default_s: float) -> RunnerOptions:
@@ -109,7 +117,10 @@ class Pace:
         now, short = time.monotonic(), options.capped(SHORT_SESSION_S)
         least_s = (now - start) / minor if minor else REPORT_ONLY_S
         report_only_s = [
-            least_s + max(0.0, sampling_s(short, untuned_s, [best_s]) - SHORT_SESSION_S) + CHECK_CALLS * untuned_s
+            least_s
+            + max(0.0, sampling_s(short, untuned_s, [best_s]) - SHORT_SESSION_S)
+            + REFERENCE_CALLS * untuned_s
+            + CHECK_CALLS * best_s
             for untuned_s, best_s in major_s
         ]
         first_choice_s, longer_report_s = FIRST_CHOICE_S, LONGER_REPORT_S

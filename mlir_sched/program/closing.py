@@ -12,8 +12,9 @@ CLEARLY_SLOWER = 2.0
 """A variant that took this many times the expected time of the emitted program is not measured again."""
 SESSION_S = 1.0
 """Seconds that a session takes besides its calls: its process starts and loads the programs."""
-CHECK_CALLS = 6
-"""Calls per program that its checks take in a session, those that look for data races included."""
+REFERENCE_CALLS, CHECK_CALLS = 3, 8
+"""Calls that checks take in a session where calls are slow: of the program that all are compared with, unless another
+process knows its results, and of every other one, those that look for data races and those after timing included."""
 LOADING_CALLS = 2
 """Calls of each program whose loading is measured."""
 AFTER_S = 2.0
@@ -91,12 +92,33 @@ def emission_s(
     if not tuned.was_run:
         return tuned.build_s + AFTER_S
     tuned_s = call_s(tuned) if tuned_s is None else tuned_s
+    sessions_s = sum(_sessions_s(built, options, tuned_s))
+    return tuned.build_s + sessions_s + loading_s(options, [call_s(built[0]), tuned_s]) + AFTER_S
+
+
+def least_emission_s(
+    built: Sequence[BuiltVariant], tuned: BuiltVariant, options: RunnerOptions, tuned_s: float | None = None
+) -> float:
+    """Return about how many seconds it takes at least to emit a program; arguments as in :func:`emission_s`.
+
+    Sessions have the fewest pairs, and loading is not measured. Where the default may be as fast as the emitted
+    program, the session that decides is the only one.
+    """
+    if not tuned.was_run:
+        return tuned.build_s + AFTER_S
+    tuned_s = call_s(tuned) if tuned_s is None else tuned_s
+    deciding_s, reporting_s = _sessions_s(built, options.capped(0.0), tuned_s)
     rivals = Rivals.of(built, tuned_s)
-    reporting_s = session_s(options, call_s(built[0]), [tuned_s]) + loading_s(options, [call_s(built[0]), tuned_s])
+    is_enough = not rivals.undisputed and built[0] in (rivals.reference, *rivals.others)
+    return tuned.build_s + deciding_s + (0.0 if is_enough else reporting_s) + AFTER_S
+
+
+def _sessions_s(built: Sequence[BuiltVariant], options: RunnerOptions, tuned_s: float) -> tuple[float, float]:
+    """Return about how many seconds the session that decides takes, if there is one, and the one that reports."""
+    rivals, reporting_s = Rivals.of(built, tuned_s), session_s(options, call_s(built[0]), [tuned_s])
     if rivals.undisputed:
-        return tuned.build_s + reporting_s + AFTER_S
-    deciding_s = session_s(options, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)])
-    return tuned.build_s + deciding_s + reporting_s + AFTER_S
+        return 0.0, reporting_s
+    return session_s(options, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)]), reporting_s
 
 
 def finalist_s(options: RunnerOptions, untuned_s: float) -> float:
@@ -127,8 +149,13 @@ def sampling_s(options: RunnerOptions, reference_s: float, others_s: Sequence[fl
 
 
 def checking_s(calls_s: Sequence[float]) -> float:
-    """Return about how many seconds a session takes besides its samples, given the seconds per call of its programs."""
-    return SESSION_S + CHECK_CALLS * sum(calls_s)
+    """Return about how many seconds a session takes besides its samples.
+
+    Args:
+        calls_s: Seconds per call of its programs, that which all others are compared with first.
+    """
+    reference_s, *others_s = calls_s
+    return SESSION_S + REFERENCE_CALLS * reference_s + CHECK_CALLS * sum(others_s)
 
 
 def loading_s(options: RunnerOptions, calls_s: Sequence[float]) -> float:

@@ -11,6 +11,7 @@ from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, Fa
 from mlir_sched.processes.child import Child, ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildLimits, ChildMemoryError, ChildStalledError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.temporary import session_folder
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.options import RunnerOptions
@@ -142,7 +143,8 @@ class RunnerClient:
         child = self._child = Child("the runner process", "mlir_sched.runner.worker.server", ENVIRONMENT)
         self.generation += 1
         try:
-            self._exchange(child, protocol.Start(self._setup, str(child.folder)), START_TIMEOUT_S)
+            start = protocol.Start(self._setup, str(child.folder), str(session_folder()))
+            self._exchange(child, start, START_TIMEOUT_S)
         except RequestFailed as failed:
             raise RunnerStartError(f"the runner process did not start: {failed}") from failed
         return child

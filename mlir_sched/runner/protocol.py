@@ -83,10 +83,16 @@ class CallsSetup(Setup):
 
 @dataclass(frozen=True)
 class Start:
-    """First request: what to run on, and a folder for files, which the parent removes in the end. Reply: None."""
+    """First request: what to run on, and where files are. Reply: None.
+
+    Attributes:
+        folder: A folder of the process, which the parent removes in the end.
+        kept: A folder of the parent, for files that all of its processes find.
+    """
 
     setup: Setup
     folder: str
+    kept: str
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ COMPILING = 1 / 3
 EXPLORATION = 1 / 2
 """Share of the budget that is spent before one program is chosen. The rungs of successive halving have equal parts of
 this share: log2 of the explored programs, rounded up, but at least two."""
-REPORT_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 2.0, 1.25, 0.05
+REPORT_CANDIDATES, LEAST_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 2.0, 1.0, 1.25, 0.05
 """Time set aside for the finalists of each task, once the seconds that a candidate takes in the search are known: for
-compiling and reporting the best script, and for choices among finalists, both in candidates. All choices take at most
-the last number as a share of the whole time."""
+compiling and reporting the best script, at least for its session, and for choices among finalists, all in candidates.
+All choices take at most the last number as a share of the whole time."""
 ROUND_SHARE, CANDIDATE_CALLS = 0.1, 25
 """Most of the time for the search that a round should take, in a run by time; and the estimated time of a candidate, in
 calls of the untuned code."""
@@ -27,8 +27,9 @@ REVIEW_SHARE = 0.7
 """Share of the time for the search of the last program after which the end of this search is set anew."""
 MOST_REVIEWS = 4
 """Most times that the end of the search is set anew."""
-SET_ASIDE = 1 / 3
-"""Most of the given minutes that is set aside for finalists and emission."""
+SET_ASIDE, MOST_SET_ASIDE = 1 / 3, 1 / 2
+"""Most of the given minutes that is set aside for finalists and emission, and for emission as short as it can be: of a
+program of seconds per call that may take more than a third of a short run."""
 ALGORITHMS_SHARE, ALGORITHMS_WEIGHT, ALGORITHMS_CANDIDATES = 1 / 2, 2.0, 16
 """Most that is spent on the tasks in which other algorithms differ from a program. The first number is a share of what
 is left. The second is relative to the share of the program's time that the algorithms are for: 2, as the tasks of both
@@ -172,16 +173,23 @@ class Budget:
 
     @staticmethod
     def of(
-        options: TuneOptions, *, tasks: int, begun_s: float, emission_s: float = 0.0, finalist_s: float = FINALIST_S
+        options: TuneOptions,
+        *,
+        tasks: int,
+        begun_s: float,
+        emission_s: float = 0.0,
+        least_s: float = 0.0,
+        finalist_s: float = FINALIST_S,
     ) -> Budget:
         """Return the budget that a user gave a run, or else the default budget.
 
         Args:
             tasks: The largest number of tasks that can be tuned in one variant.
+            emission_s, least_s: Seconds that emission should take, and takes at least.
         """
         if options.minutes is not None:
             whole_s = 60 * options.minutes
-            until_s = search_end_s(whole_s, emission_s + finalist_s * tasks)
+            until_s = search_end_s(whole_s, emission_s + finalist_s * tasks, least_s)
             return Budget(options.round_size, None, until_s, begun_s, whole_s, finalist_s)
         return Budget(options.round_size, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
 
@@ -264,18 +272,22 @@ class Budget:
         rest = self.rest(elsewhere=elsewhere)
         return rest if self.trials is not None else replace(rest, until_s=self._until_s(REVIEW_SHARE, now_s))
 
-    def review(self, *, tasks: int, emission_s: float, now_s: float, candidate_s: float) -> tuple[float, int]:
+    def review(
+        self, *, tasks: int, emission_s: float, now_s: float, candidate_s: float, least_s: float = 0.0
+    ) -> tuple[float, int]:
         """Return the seconds on the run's clock at which the search ends, and how many candidates it tries until then.
 
         Args:
             tasks: Number of tasks with candidates: the others need no finalists.
+            emission_s, least_s: Seconds that emission should take, and takes at least.
             candidate_s: Seconds that a candidate takes; 0 as long as none was tried.
         """
         if not candidate_s:
-            until_s = search_end_s(self.whole_s, emission_s + self.finalist_s * tasks)
+            until_s = search_end_s(self.whole_s, emission_s + self.finalist_s * tasks, least_s)
             return until_s, FIRST_ROUND if now_s < until_s else 0
         choices_s = min(CHOICE_CANDIDATES * candidate_s * tasks, CHOICE_SHARE * self.whole_s)
-        until_s = search_end_s(self.whole_s, emission_s + REPORT_CANDIDATES * candidate_s * tasks + choices_s)
+        end_s = emission_s + REPORT_CANDIDATES * candidate_s * tasks + choices_s
+        until_s = search_end_s(self.whole_s, end_s, least_s + LEAST_CANDIDATES * candidate_s * tasks)
         return until_s, max(0, int((until_s - now_s) / candidate_s))
 
     def finalists_s(self, spent_s: float, emission_s: float) -> float:
@@ -303,9 +315,13 @@ def _rung_share(explored: int) -> float:
     return EXPLORATION / max(2, math.ceil(math.log2(explored)))
 
 
-def search_end_s(whole_s: float, end_s: float) -> float:
-    """Return when, on the run's clock, a run of ``whole_s`` ends its search, if what follows takes ``end_s``."""
-    return whole_s - min(SET_ASIDE * whole_s, end_s)
+def search_end_s(whole_s: float, end_s: float, least_s: float = 0.0) -> float:
+    """Return when, on the run's clock, a run of ``whole_s`` ends its search.
+
+    Args:
+        end_s, least_s: Seconds that what follows should take, and takes at least.
+    """
+    return whole_s - max(min(SET_ASIDE * whole_s, end_s), min(MOST_SET_ASIDE * whole_s, least_s))
 
 
 def compiling_s(options: TuneOptions) -> float:

@@ -13,7 +13,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
 from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
 from mlir_sched.payload import Dispatch
-from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s
+from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s, least_emission_s
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.runner import RunnerOptions
@@ -120,8 +120,11 @@ class TuningRun:
         tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
         fastest = min((b for b in built if b.timing is not None), key=call_s, default=built[0])
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
+        least_s = store.decide(f"{key}-least-end", lambda: least_emission_s(built, fastest, _final(target)))
         each_s = store.decide(f"{key}-finalist", lambda: _finalist_s(target, fastest))
-        budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, finalist_s=each_s)
+        budget = Budget.of(
+            options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, least_s=least_s, finalist_s=each_s
+        )
         given = tuple(start_from)
         run = TuningRun(options, target, space, store, method, given, generation, key, clock, budget, drawn, design)
         for each in built:
@@ -131,6 +134,10 @@ class TuningRun:
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
         """Return the estimated seconds to emit a program; arguments as in :func:`emission_s`."""
         return emission_s(built, tuned, _final(self.target), tuned_s)
+
+    def least_emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
+        """Return about the fewest seconds to emit a program; arguments as in :func:`emission_s`."""
+        return least_emission_s(built, tuned, _final(self.target), tuned_s)
 
     @property
     def costs(self) -> WorkCosts:

@@ -34,8 +34,8 @@ to the time in which the program was compiled."""
 MOST_COMPILED, LARGE_BUILD_S = 2, 1.5
 """Most variants that a run by time compiles beside the default, for programs that take at least the second number of
 seconds to compile: each further variant takes the time of several candidates."""
-VARIANT_CALLS = 6
-"""Calls for the check and the timing of a variant: two checks, and two pairs with the default."""
+VARIANT_CALLS = 4
+"""Calls for the check and the timing of a variant: two checks, and the pair with the default that a slow one gets."""
 
 
 @dataclass
@@ -63,6 +63,7 @@ class VariantChoice(CompilePolicy):
     build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
     _failed: int = 0
+    _favoured: str = ""
 
     @staticmethod
     def of(
@@ -85,8 +86,9 @@ class VariantChoice(CompilePolicy):
         return self._decide("known", lambda: dict(known_decisions(self.store, self.context_key, default)))
 
     def should_compile(self, name: str) -> bool:
-        """Say whether a further variant is to be compiled."""
-        return self._decided(name, wanted=self._has_time())
+        """Say whether a further variant is to be compiled: the one that the profile speaks for even late."""
+        until = self.end if name == self._favoured else self.until
+        return self._decided(name, wanted=self._has_time(until=until))
 
     def should_compile_beside(self, name: str, *, extended: bool) -> bool:
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
@@ -105,15 +107,19 @@ class VariantChoice(CompilePolicy):
 
     def has_time_again(self) -> bool:
         """Say whether there is time to compile a variant once more, and to time all that are compiled."""
-        return self._has_time(0)
+        return self._has_time(more=0)
 
     def left_as_they_were(self, name: str, find: Callable[[], Sites]) -> Sites:
         """Return the sites of a variant that stay as they were, the same in every run that goes on with this one."""
         return self._decide(f"kept-{name}", find)
 
     def favoured(self, name: str) -> str:
-        """Return the variant that the default's profile speaks for, the same in every run that goes on with this."""
-        return self._decide("expected", lambda: name)
+        """Return the variant that the default's profile speaks for, the same in every run that goes on with this.
+
+        Most of the default's time is in dispatches that can have no script: without this variant little is to be found.
+        """
+        self._favoured = self._decide("expected", lambda: name)
+        return self._favoured
 
     def refines_at_once(self) -> bool:
         """Say whether only what refines the variant is compiled that the default's profile speaks for.
@@ -128,12 +134,17 @@ class VariantChoice(CompilePolicy):
         """Return what a process of this run decided first under a name; if none has, what ``make`` returns now."""
         return self.store.decide(f"{self.key}-{name}", make)
 
-    def _has_time(self, more: int = 1) -> bool:
-        """Say whether there is time to compile a variant, and to time all that are compiled and so many more."""
+    def _has_time(self, *, more: int = 1, until: float | None = None) -> bool:
+        """Say whether there is time to compile a variant, and to time all that are compiled and so many more.
+
+        Args:
+            until: Time by ``time.monotonic()`` at which this should be done, that of all variants by default.
+        """
         compiled = len(self._compiled) - self._failed
         if more and self.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
             return False
-        return time.monotonic() + self.build_s + self.timing_s * (compiled + more) < self.until
+        needed_s = self.build_s + self.timing_s * (compiled + more)
+        return time.monotonic() + needed_s < (self.until if until is None else until)
 
     def _decided(self, name: str, *, wanted: bool) -> bool:
         """Return whether a variant was wanted when the run began; note ``wanted`` where no process has decided that."""

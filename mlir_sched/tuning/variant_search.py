@@ -180,13 +180,16 @@ class VariantSearch:
             before: Candidates of the program that were measured before.
         """
         tasks = sum(bool(search.history.records) for search in program.searches)
-        end_s = self.run.emission_s(self.built or [program.built], program.built, program.expected_s())
+        emitted = self.built or [program.built], program.built, program.expected_s()
+        end_s, least_s = self.run.emission_s(*emitted), self.run.least_emission_s(*emitted)
         tried, now_s = program.tried + self._elsewhere(program), self.run.clock.spent_s()
         spent_s, number = now_s - self.run.budget.begun_s, tried
         if program.measured > before:
             spent_s, number = now_s - since_s, program.measured - before
         candidate_s = spent_s / number if number else 0.0
-        return self.run.budget.review(tasks=tasks, emission_s=end_s, now_s=now_s, candidate_s=candidate_s)
+        return self.run.budget.review(
+            tasks=tasks, emission_s=end_s, now_s=now_s, candidate_s=candidate_s, least_s=least_s
+        )
 
     def _with_calling_thread(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program once more, in the calling thread, where scripts made the program short; leave the faster one.

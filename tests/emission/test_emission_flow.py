@@ -110,14 +110,20 @@ class Program:
 
 @pytest.fixture
 def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def run(program: Program, winners: Mapping[str, Winner], variants: Sequence[BuiltVariant] = VARIANTS) -> Emission:
+    def run(
+        program: Program,
+        winners: Mapping[str, Winner],
+        variants: Sequence[BuiltVariant] = VARIANTS,
+        left_s: float = math.inf,
+    ) -> Emission:
         monkeypatch.setattr(export, "Prover", lambda *_: program)
         monkeypatch.setattr(sessions, "Runner", Nothing)
         monkeypatch.setattr(sessions, "measure_program", program.measure)
         monkeypatch.setattr(sessions, "measure_variants", program.measure_all)
         monkeypatch.setattr(sessions, "measure_loading", program.load)
         tuned = min((v for v in variants if v.timing is not None), key=call_s)
-        emission = emit(Path("m.mlir"), BuiltVariants(tuple(variants), {}), tuned, Finalists(winners), OPTIONS, TARGET)
+        found, left = BuiltVariants(tuple(variants), {}), TimeLeft(time.monotonic() + left_s)
+        emission = emit(Path("m.mlir"), found, tuned, Finalists(winners), OPTIONS, TARGET, left)
         assert not program.sessions, "every session is used"
         return emission
 
@@ -307,16 +313,46 @@ def test_scripts_that_no_run_of_the_program_has_called_are_not_emitted(
 
 
 @pytest.mark.parametrize(("left_s", "kept"), [(math.inf, ["b", "c"]), (0.0, [])])
-def test_fewer_scripts_are_tried_while_there_is_time(
-    left_s: float, kept: list[str], emitted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fewer_scripts_are_tried_while_there_is_time(left_s: float, kept: list[str], emitted: Any) -> None:
     slower = {"a+b+c+d": timing(0.9), "O3": timing(1.0)}
     again: list[Session] = [{"b+c": timing(1.6), "O3": timing(1.0)}, {"b+c": timing(1.6)}]
-    monkeypatch.setattr(export, "TimeLeft", lambda: TimeLeft(time.monotonic() + left_s))
-    emission = emitted(Program([slower, *(again if kept else [])]), WINNERS)
+    emission = emitted(Program([slower, *(again if kept else [])]), WINNERS, left_s=left_s)
     assert list(emission.winners) == kept
     assert kept or emission.program.tuned == as_untuned(timing(1.0)), "the untuned program is not measured once more"
     assert emission.program.loading == (LOADING if kept else None), "nor is loading"
+
+
+SLOW = [timed("default", 4.0), timed("layout", 3.0)]
+"""A session beside the default takes about a minute."""
+
+
+def test_without_time_for_another_session_the_one_that_decided_beside_the_default_reports(emitted: Any) -> None:
+    program = Program([{"a+b+c+d": timing(1.6), "default": timing(0.75)}])
+    emission = emitted(program, WINNERS, SLOW, left_s=20.0)
+    assert list(emission.winners) == [*WINNERS]
+    assert program.references == ["layout"]
+    assert emission.program.tuned.ratio == pytest.approx(1.6 / 0.75)
+    assert emission.program.untuned == timing(0.75).scaled(1 / 0.75)
+    assert not emission.lost_figures
+
+
+def test_without_time_flags_are_reported_as_the_session_found_that_chose_them(emitted: Any) -> None:
+    emission = emitted(Program([{"layout": timing(1.4)}]), {}, SLOW, left_s=20.0)
+    assert (emission.program.variant, emission.program.tuned.ratio) == ("layout", 1.4)
+    assert emission.program.untuned == as_untuned(timing(1.0))
+
+
+def test_a_default_that_was_too_slow_for_the_session_that_decides_is_in_the_one_that_reports(emitted: Any) -> None:
+    program = Program([{"a+b+c+d": timing(1.2)}, {"a+b+c+d": timing(4.7)}])
+    emission = emitted(program, WINNERS, FAR_SLOWER, left_s=25.0)
+    assert (emission.program.tuned.ratio, program.references) == (4.7, ["layout", "default"])
+    assert program.loaded == [], "four calls of four seconds fit, but not with the session"
+
+
+def test_without_time_a_disturbed_session_that_reports_is_not_repeated(emitted: Any) -> None:
+    disturbed = replace(timing(7.5), ratio_low=0.9)
+    program = Program([{"a": disturbed}, {"a": timing(1.3)}])
+    assert emitted(program, FAR_FASTER, left_s=0.0).program.tuned.ratio == 1.3, "another session decides"
 
 
 LOST = (

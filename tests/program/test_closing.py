@@ -12,10 +12,12 @@ from mlir_sched.program.closing import (
     CHECK_CALLS,
     FINALIST_S,
     LOADING_CALLS,
+    REFERENCE_CALLS,
     SESSION_S,
     Rivals,
     emission_s,
     finalist_s,
+    least_emission_s,
     loading_s,
     session_s,
 )
@@ -33,16 +35,21 @@ def built(name: str, call_s: float | None, build_s: float = 3.0) -> BuiltVariant
 
 
 def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:
-    assert session_s(FINAL, 0.25, [0.125, 0.25]) == 16 * 0.375 + 12 * 0.5 + SESSION_S + CHECK_CALLS * 0.625
+    checks_s = SESSION_S + REFERENCE_CALLS * 0.25 + CHECK_CALLS * 0.375
+    assert session_s(FINAL, 0.25, [0.125, 0.25]) == 16 * 0.375 + 12 * 0.5 + checks_s
     assert session_s(FINAL, 1e-5, [1e-5]) == pytest.approx(FINAL.racing.budget_s + SESSION_S, abs=0.01)
-    assert session_s(FINAL, 0.05, [0.05]) == pytest.approx(2 * 20 * 0.1 + SESSION_S + CHECK_CALLS * 0.1)
+    assert session_s(FINAL, 0.05, [0.05]) == pytest.approx(
+        2 * 20 * 0.1 + SESSION_S + (REFERENCE_CALLS + CHECK_CALLS) * 0.05
+    )
 
 
 def test_on_a_device_every_sample_of_a_session_has_a_process_and_a_call_that_warms_up() -> None:
     device = RunnerOptions.final(FIXED_VULKAN.driver)
     pair_s = (1 + 1) * 3.0 + (2 + 1) * 0.5 + 2 * device.samples.overhead_s
     pairs_s = device.racing.min_slow_pairs * pair_s
-    assert session_s(device, 3.0, [0.5]) == pytest.approx(pairs_s + SESSION_S + CHECK_CALLS * 3.5)
+    assert session_s(device, 3.0, [0.5]) == pytest.approx(
+        pairs_s + SESSION_S + REFERENCE_CALLS * 3.0 + CHECK_CALLS * 0.5
+    )
 
 
 def test_loading_takes_a_process_and_its_calls_per_program_and_is_measured_on_the_cpu_only() -> None:
@@ -106,6 +113,23 @@ def test_the_session_that_decides_is_short_where_the_default_is_clearly_slower()
     assert emission_s([default, near], near, FINAL, 0.1) == pytest.approx(expected)
 
 
+FEWEST = FINAL.capped(0.0)
+
+
+@pytest.mark.parametrize(
+    ("tuned_s", "sessions_s"),
+    [
+        pytest.param(1.5, session_s(FEWEST, 1.2, [1.5, 1.9]), id="the session with the default is the only one"),
+        pytest.param(0.8, session_s(FEWEST, 1.2, [0.8]) + session_s(FEWEST, 1.9, [0.8]), id="the default is slow"),
+        pytest.param(0.1, session_s(FEWEST, 1.9, [0.1]), id="all are far slower"),
+    ],
+)
+def test_at_least_a_slow_program_is_timed_beside_the_default_once(tuned_s: float, sessions_s: float) -> None:
+    default, near = built("default", 1.9), built("near", 1.2)
+    assert least_emission_s([default, near], near, FINAL, tuned_s) == pytest.approx(3.0 + sessions_s + AFTER_S)
+    assert least_emission_s([default, near], near, FINAL, tuned_s) < emission_s([default, near], near, FINAL, tuned_s)
+
+
 def test_a_program_is_expected_to_stay_as_fast_as_it_is() -> None:
     default, near = built("default", 0.2), built("near", 0.15)
     assert emission_s([default, near], near, FINAL) == emission_s([default, near], near, FINAL, 0.15)
@@ -113,4 +137,5 @@ def test_a_program_is_expected_to_stay_as_fast_as_it_is() -> None:
 
 def test_a_program_that_was_not_timed_is_only_compiled() -> None:
     default = built("default", None)
-    assert emission_s([default], default, FINAL, float("inf")) == 3.0 + AFTER_S
+    for seconds in (emission_s, least_emission_s):
+        assert seconds([default], default, FINAL, float("inf")) == 3.0 + AFTER_S

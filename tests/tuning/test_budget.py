@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from mlir_sched.tuning.budget import EXPLORATION, FIRST_ROUND, Allowance, Budget, RungTurn, SearchProgress
+from mlir_sched.tuning.budget import (
+    EXPLORATION,
+    FIRST_ROUND,
+    LEAST_CANDIDATES,
+    Allowance,
+    Budget,
+    RungTurn,
+    SearchProgress,
+)
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
@@ -123,6 +131,18 @@ def test_a_search_goes_on_when_the_end_needs_less_than_was_set_aside() -> None:
     assert budget.review(tasks=8, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 24.0 - 7.5
     assert budget.review(tasks=2, emission_s=60.0, now_s=100.0, candidate_s=2.0) == (100.0, 0)
     assert budget.review(tasks=2, emission_s=14.0, now_s=130.0, candidate_s=2.0)[1] == 0
+
+
+@pytest.mark.parametrize(("least_s", "end_s"), [(10.0, 80.0), (50.0, 70.0), (90.0, 60.0)])
+def test_what_emission_takes_at_least_is_set_aside_even_beyond_a_third_of_the_minutes(
+    least_s: float, end_s: float
+) -> None:
+    options = TuneOptions(minutes=2)
+    assert Budget.of(options, tasks=3, begun_s=30.0, emission_s=95.0, least_s=least_s).seconds == end_s
+    budget = replace(BY_TIME, whole_s=120.0)
+    assert budget.review(tasks=0, emission_s=95.0, now_s=50.0, candidate_s=1.0, least_s=least_s)[0] == end_s
+    with_reports_s = budget.review(tasks=3, emission_s=95.0, now_s=50.0, candidate_s=1.0, least_s=least_s)[0]
+    assert with_reports_s == min(80.0, max(60.0, 120.0 - least_s - 3 * LEAST_CANDIDATES))
 
 
 def test_the_end_of_the_search_by_time_is_set_anew_before_it_comes() -> None:

@@ -379,6 +379,20 @@ def test_a_variant_is_refined_at_once_where_the_search_has_time_for_it_and_so_in
             assert resumed.refines_at_once() is refined
 
 
+def test_the_variant_that_the_profile_speaks_for_is_compiled_as_long_as_there_is_time_to_search(
+    tmp_path: Path,
+) -> None:
+    model, build_s = tmp_path / "model.mlir", 20.0
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        for spent_s, seed, wanted in ((50.0, 0, [False, True, False]), (70.0, 1, [False, False, False])):
+            options = TuneOptions(minutes=2.0, seed=seed)
+            choice = VariantChoice.of(model, TARGET, options, store, time.monotonic() - spent_s)
+            choice.note_costs(call_s=1.9, build_s=build_s)
+            assert choice.favoured(LAYOUT) == LAYOUT
+            assert [choice.should_compile(name) for name in ("O3", LAYOUT, "data-tiling")] == wanted
+
+
 def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     model.write_text("module {}")

@@ -233,11 +233,12 @@ class _Choosing:
         if self.dominant:
             if built:
                 self._time(fastest(self.timed), built)
-        elif others_built := distinct([self.default, *built, *self.timed[1:]])[1:]:
+        elif built or self.default.timing is None:
+            others_built = distinct([self.default, *built, *self.timed[1:]])[1:]
             self.timed = self.timed[:1]
             self._time(self.default, others_built)
-        elif self.default.timing is None:
-            self._time(self.default, [])
+        else:
+            self.timed = tuple(distinct(self.timed))
 
     def _build(self, variants: Sequence[Variant], chosen: Variant | None = None) -> list[BuiltVariant]:
         """Compile variants, in their order, without timing them; those that fail or are not wanted are left out.

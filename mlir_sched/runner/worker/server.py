@@ -22,6 +22,7 @@ from mlir_sched.runner.worker.benches.bench import Bench
 from mlir_sched.runner.worker.benches.calls_bench import CallsBench
 from mlir_sched.runner.worker.benches.device_bench import DeviceBench
 from mlir_sched.runner.worker.benches.local_bench import LocalBench
+from mlir_sched.runner.worker.kept_references import KeptReferences
 
 MISTAKES = (TypeError, AttributeError, NameError, LookupError, AssertionError, ArithmeticError)
 """Exceptions that no program causes: IREE raises RuntimeError and ValueError, and full memory raises MemoryError."""
@@ -42,6 +43,7 @@ def main() -> None:
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(connection, requests, start.folder), daemon=True).start()
     bench = BENCHES[type(start.setup)](start.setup, Path(start.folder))
+    bench.references = KeptReferences(Path(start.kept))
     bench.on_call = lambda seconds: write_frame(connection, protocol.Called(seconds))
     write_frame(connection, None)
     while True:

@@ -27,6 +27,7 @@ from mlir_sched.runner.worker.comparison import (
     poisoned,
 )
 from mlir_sched.runner.worker.device import Device, LoadedProgram
+from mlir_sched.runner.worker.kept_references import KnownResults
 from mlir_sched.runner.worker.references import most_usable, telling, why_unverifiable
 from mlir_sched.runner.worker.sequences import RestartedCalls, Sequences, kept
 from mlir_sched.tensors.element_types import Array, is_integer
@@ -58,6 +59,12 @@ class Case:
     results: list[Array] = field(default_factory=list)
     references: list[Array] = field(default_factory=list)
     explained: list[Array] | None = None
+
+    def take(self, results: Sequence[Array]) -> None:
+        """Take the baseline's results, which are right unless the user gives others."""
+        self.results = list(results)
+        given = self.check.given.reference if self.check.given else ()
+        self.references = [*(value.array for value in given), *self.results[len(given) :]]
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,7 @@ class Workspace:
         checks: The checks; the references of each are computed here.
         on_call: Is told the seconds of every call whose results become references.
         silent: Whether the results may tell nothing: other inputs than those of the checks are not tried then.
+        known: The baseline's results in these checks, by another process; None where they are not known.
 
     Attributes:
         check_s: Seconds of the longest check of the baseline.
@@ -135,6 +143,7 @@ class Workspace:
         on_call: Callable[[float], None] = lambda _: None,
         *,
         silent: bool = False,
+        known: KnownResults | None = None,
     ) -> None:
         self._specs = baseline
         self._on_call = on_call
@@ -142,12 +151,15 @@ class Workspace:
         self._sequences = Sequences(baseline.state) if baseline.state else None
         self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
         self._buffers: DeviceBuffers | None = None
-        self._overwritten: set[int] = set()
+        self._overwritten = set[int](known.overwritten if known else ())
         self._called_s = 0.0
         self.open(device)
         loaded = device.load(baseline)
         for index in range(len(self._cases)):
-            self._choose_inputs(loaded, index)
+            if known is None:
+                self._choose_inputs(loaded, index)
+            else:
+                self._take(index, known)
         if (reason := self._why_unverifiable()) and not silent and self._draw_others(loaded):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
@@ -165,6 +177,12 @@ class Workspace:
     def checks(self) -> tuple[Check, ...]:
         """The checks as they are made: some with other inputs than were wanted."""
         return tuple(case.check for case in self._cases)
+
+    @property
+    def results(self) -> KnownResults:
+        """The baseline's own results in all checks."""
+        results = tuple(tuple(case.results) for case in self._cases)
+        return KnownResults(self.checks, results, frozenset(self._overwritten))
 
     @property
     def bytes(self) -> int:
@@ -299,6 +317,12 @@ class Workspace:
 
         most_usable(alternatives(case.check, self._specs.inputs, self._specs.outputs), references_of)
 
+    def _take(self, index: int, known: KnownResults) -> None:
+        """Take the references of a case, and its inputs, from what is known."""
+        if known.checks[index] != self._cases[index].check:
+            self._replace_inputs(index, known.checks[index])
+        self._cases[index].take(known.results[index])
+
     def _why_unverifiable(self) -> str:
         """Return why wrong results could not be told from right ones, empty if they could; note which checks tell."""
         references = [case.references for case in self._cases]
@@ -345,9 +369,7 @@ class Workspace:
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
         self._on_call(self._called_s)
-        case.results = [device.read(view, spec, keep=True) for view, spec in results]
-        given = case.check.given.reference if case.check.given else ()
-        case.references = [*(value.array for value in given), *case.results[len(given) :]]
+        case.take([device.read(view, spec, keep=True) for view, spec in results])
         if not self._specs.writes_into_arguments:
             self._poison(results)
             self._overwritten |= self._changed_inputs(index).keys()

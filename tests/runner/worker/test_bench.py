@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.worker import workspace
+from mlir_sched.runner.worker import kept_references, workspace
 from mlir_sched.runner.worker.benches import bench
+from mlir_sched.runner.worker.kept_references import KeptReferences
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR = TensorSpec((1000,), "f32")
@@ -39,6 +41,13 @@ class CopyProgram:
         self._calls[self._name] += 1
         destinations[0][...] = 0 if self._name == "zeros" else inputs[0]
         return list(destinations)
+
+
+def doubled(program: CopyProgram, inputs: Sequence[View], destinations: Sequence[View]) -> list[View]:
+    """Write twice the input."""
+    del program
+    destinations[0][...] = 2 * inputs[0]
+    return list(destinations)
 
 
 class ArrayDevice:
@@ -101,6 +110,45 @@ def test_a_slow_task_that_comes_back_is_not_called() -> None:
 def test_a_baseline_whose_check_is_slow_repeats_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
     assert ArrayBench().calls_to_prepare("a") == len(CHECKS) + 1
+
+
+def test_the_results_of_a_slow_baseline_are_computed_in_one_process_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    calls, processes = list[int](), [ArrayBench(), ArrayBench(), ArrayBench()]
+    for process in processes:
+        process.references = KeptReferences(tmp_path)
+        calls.append(process.calls_to_prepare("a"))
+    assert calls == [len(CHECKS) + 1, 1, 1]
+    for handle, name in enumerate(("a", "zeros"), start=1):
+        processes[2].load(handle, Program(b"", name, (VECTOR,), (VECTOR,), True))
+        wrong = [processes[2].verify(handle, check) is not None for check in range(len(CHECKS))]
+        assert wrong == [name == "zeros"] * len(CHECKS)
+
+
+def test_results_that_another_process_has_seen_differ_are_no_reference(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    one, other = ArrayBench(), ArrayBench()
+    one.references = other.references = KeptReferences(tmp_path)
+    one.calls_to_prepare("a")
+    monkeypatch.setattr(CopyProgram, "call", doubled)
+    prepared = other.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
+    assert "does not reproduce its own result" in (prepared.error or "")
+
+
+def test_results_of_short_baselines_and_large_ones_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    short, large = ArrayBench(), ArrayBench()
+    short.references = large.references = KeptReferences(tmp_path)
+    short.calls_to_prepare("a")
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    monkeypatch.setattr(kept_references, "MOST_BYTES", VECTOR.bytes)
+    large.calls_to_prepare("a")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_how_long_a_slow_baseline_takes_shows_in_its_check(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.device import Device, LoadedProgram
+from mlir_sched.runner.worker.kept_references import KeptReferences
 from mlir_sched.runner.worker.workspace import UnverifiableResults, Workspace
 
 KEPT_BYTES = max(2**28, min(2**30, machine_memory_bytes() // 32))
@@ -25,6 +26,8 @@ class Bench(ABC):
         self._loaded: dict[int, LoadedProgram] = {}
         self.on_call: Callable[[float], None] = lambda _: None
         """Is told the seconds of every call whose results become references, before the task is prepared."""
+        self.references = KeptReferences()
+        """Has the results of slow baselines, which other processes may have computed."""
 
     def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
         """Forget all programs, load the baseline and find out what the checks of candidates need.
@@ -118,14 +121,20 @@ class Bench(ABC):
         if request != self._current:
             self._leave()
         self._current = None  # until its workspace is there
-        workspace = self._workspaces.pop(request, None) or Workspace(
-            self.device(), request.baseline, request.checks, self.on_call, silent=request.silent
-        )
+        workspace = self._workspaces.pop(request, None) or self._new(request)
         workspace.open(self.device())
         self._workspaces[request] = workspace
         self._current = request
         while len(self._workspaces) > 1 and sum(w.bytes for w in self._workspaces.values()) > KEPT_BYTES:
             del self._workspaces[next(iter(self._workspaces))]
+        return workspace
+
+    def _new(self, request: protocol.Prepare) -> Workspace:
+        """Return the workspace of a task that is new here, and keep the results of a baseline whose calls are slow."""
+        baseline, checks, known = request.baseline, request.checks, self.references.find(request)
+        workspace = Workspace(self.device(), baseline, checks, self.on_call, silent=request.silent, known=known)
+        if known is None and workspace.call_s:
+            self.references.keep(request, workspace.results)
         return workspace
 
     def _damage(self, workspace: Workspace) -> str | None:

@@ -1,0 +1,79 @@
+"""The results of slow baselines, in files that all runner processes of a run find: one call shows that they still hold.
+
+A program whose call takes seconds is compared with in several processes of a run, and each would call it on all inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlir_sched.runner.checks.check import Check
+from mlir_sched.runner.protocol import Prepare
+from mlir_sched.tensors.element_types import Array
+
+MOST_BYTES = 2**28
+"""Most bytes of results that a run keeps: as many as a program may show of itself (``program/checking/inside.py``)."""
+_NAME = "references-"
+
+
+@dataclass(frozen=True)
+class KnownResults:
+    """The results of a baseline in all of its checks.
+
+    Attributes:
+        checks: The checks as they were made: some with other inputs than were wanted.
+        results: The results in each of them.
+        overwritten: Positions of the inputs that the baseline changes.
+    """
+
+    checks: tuple[Check, ...]
+    results: tuple[tuple[Array, ...], ...]
+    overwritten: frozenset[int]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the results in bytes."""
+        return sum(array.nbytes for arrays in self.results for array in arrays)
+
+
+class KeptReferences:
+    """The results that processes of a run keep for each other.
+
+    Args:
+        folder: Where the files are; None where nothing is kept.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def find(self, request: Prepare) -> KnownResults | None:
+        """Return the results of a baseline in its checks; None where no process has kept them."""
+        if self._folder is None:
+            return None
+        try:
+            known: KnownResults = pickle.loads(self._file(self._folder, request).read_bytes())
+        except FileNotFoundError:
+            return None
+        return known
+
+    def keep(self, request: Prepare, results: KnownResults) -> None:
+        """Keep the results of a baseline in its checks as long as there is room, in the limit and on the disk."""
+        if self._folder is None:
+            return
+        with suppress(OSError):
+            if results.bytes + sum(file.stat().st_size for file in self._folder.glob(f"{_NAME}*")) <= MOST_BYTES:
+                file = self._file(self._folder, request)
+                part = file.with_suffix(f".{os.getpid()}")
+                part.write_bytes(pickle.dumps(results))
+                part.replace(file)
+
+    @staticmethod
+    def _file(folder: Path, request: Prepare) -> Path:
+        digest = hashlib.sha256(request.baseline.vmfb)
+        digest.update(pickle.dumps(replace(request, baseline=replace(request.baseline, vmfb=b""))))
+        return folder / f"{_NAME}{digest.hexdigest()}"
