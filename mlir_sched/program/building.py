@@ -14,7 +14,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.checking.stateful_programs import require_resettable
 from mlir_sched.program.checking.usable_functions import ADVICE, with_usable_functions
 from mlir_sched.program.checking.user_values import against_reference, with_values
-from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
+from mlir_sched.program.profile import TWO_CALLS_S
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
@@ -24,9 +24,6 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tensors.values import FunctionValues
 from mlir_sched.tuned_folder.names import LIBRARY
-
-_FEWEST_CALLS_S = PROFILED_S / CALLS[0]
-"""Seconds per call for which a profile makes its fewest calls."""
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
@@ -45,7 +42,7 @@ def profiled_first(built: BuiltVariant, target: Target) -> BuiltVariant:
     if built.profile is not None:
         return built
     found = profile(built.model, built.vmfb, built.on(target), TWO_CALLS_S)
-    if found is not None and found.total_s < _FEWEST_CALLS_S:
+    if found is not None and found.total_s < TWO_CALLS_S:
         found = profile(built.model, built.vmfb, built.on(target), found.total_s)
     return replace(built, profile=found)
 

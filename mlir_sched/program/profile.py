@@ -29,9 +29,9 @@ from mlir_sched.targets.target import Driver
 PROFILED_S = 0.5
 """Seconds of calls that a profile is taken from."""
 CALLS = (4, 40)
-"""Fewest and most calls of a profile; the first call is left out."""
-TWO_CALLS_S = 1.0
-"""Seconds per call from which two calls are enough."""
+"""Fewest and most calls of a profile of short calls; the first call is left out."""
+TWO_CALLS_S = PROFILED_S / CALLS[0]
+"""Seconds per call from which two calls are enough, as the fewest would take longer than a profile should."""
 TIMEOUT_S = 300.0
 _EVENTS = ("host_dispatch_event", "dispatch_event")
 _HOST_TIMES = ("start_host_time_ns", "end_host_time_ns")
@@ -103,7 +103,7 @@ def profile_program(program: Program, check: Check, *, driver: Driver, threads: 
         MlirSchedError: The program fails, or IREE records nothing for this device.
     """
     benchmark, reader = find_tools()
-    calls = 2 if call_s >= TWO_CALLS_S else min(max(CALLS[0], ceil(PROFILED_S / call_s)), CALLS[1])
+    calls = 2 if call_s >= TWO_CALLS_S else min(ceil(PROFILED_S / call_s), CALLS[1])
     with temporary_folder() as name:
         folder = Path(name)
         module, record = folder / "program.vmfb", folder / "profile.ireeprof"

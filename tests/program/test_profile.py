@@ -8,7 +8,11 @@ from itertools import cycle
 import pytest
 
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.profile import ProgramProfile, merged, read_profile
+from mlir_sched.program import profile
+from mlir_sched.program.profile import ProgramProfile, merged, profile_program, read_profile
+from mlir_sched.runner.checks.check import Check, InputKind
+from mlir_sched.runner.program import Program
+from mlir_sched.targets.target import LOCAL
 
 CONV, FIRST, SECOND = (
     "main$async_dispatch_0_conv_8x8_f32",
@@ -73,3 +77,20 @@ def test_functions_in_a_row_have_one_profile() -> None:
     assert both.between_s == pytest.approx(5e-6)
     assert both.seconds == pytest.approx({CONV: 3e-6, FIRST: 1e-6})
     assert both.calls == {CONV: 2, FIRST: 3}
+
+
+@pytest.mark.parametrize(("call_s", "calls"), [(1e-3, 40), (0.05, 10), (0.13, 2), (1.9, 2)])
+def test_a_profile_has_as_many_calls_as_fit_and_two_of_a_slow_program(
+    call_s: float, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def run(name: str, *arguments: str) -> bytes:
+        asked.extend(argument for argument in arguments if argument.startswith("--benchmark_min_time="))
+        return listing(*[[(CONV, 1.0)]] * calls) if name == "reader" else b""
+
+    monkeypatch.setattr(profile, "find_tools", lambda: ("benchmark", "reader"))
+    monkeypatch.setattr(profile, "_run", run)
+    program = Program(b"", "main", (), (), writes_into_arguments=False)
+    profile_program(program, Check(InputKind.RANDOM, 1), driver=LOCAL, threads=1, call_s=call_s)
+    assert asked == [f"--benchmark_min_time={calls}x"]

@@ -1,7 +1,8 @@
 """The comparison of results with a reference, and the poison that outputs hold before a call."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -218,8 +219,9 @@ def _index(flat: int, shape: tuple[int, ...]) -> str:
     return str([int(i) for i in np.unravel_index(flat, shape)])
 
 
-def explained_by_rounding(probes: Callable[[int], Sequence[Array]], references: Sequence[Array]) -> list[Array]:
-    """Return how far each element of each result may be off, relative as in ``Tolerance``; in one dimension each.
+@dataclass
+class Movements:
+    """How far rounding of the inputs moves each element of each result, as far as that was asked.
 
     A tolerance counts roundings, and does not know that a saturated softmax, say, turns a difference of two large
     numbers into a factor. How sensitive an element is shows in how far roundings of the inputs move it.
@@ -227,13 +229,28 @@ def explained_by_rounding(probes: Callable[[int], Sequence[Array]], references: 
     An element that rounding of the inputs does not move may not differ at all for this reason, however far the elements
     beside it are moved.
 
-    Args:
-        probes: Returns the results of the right program on inputs that are rounded at random, the same for equal
-            numbers.
-        references: Its results on the inputs themselves.
+    Attributes:
+        references: The results of the right program on the inputs themselves.
+        probes: How often it was called on inputs that are rounded at random, at most :data:`PROBES` times.
+        squares: Sums of the squares of each element's movements, in one dimension per result.
     """
-    squares = [np.zeros(reference.size) for reference in references]
-    for number in range(PROBES):
-        for total, reference, moved in zip(squares, references, probes(number), strict=True):
-            total += deviations(reference, moved) ** 2
-    return [np.minimum(MOST_MOVED, ROUNDINGS * SPREAD * np.sqrt(total / PROBES)) for total in squares]
+
+    references: Sequence[Array]
+    probes: int = 0
+    squares: list[Array] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.squares = [np.zeros(reference.size) for reference in self.references]
+
+    def add(self, moved: Sequence[Array]) -> None:
+        """Note the results on inputs that are rounded at random, the same for equal numbers."""
+        for total, reference, result in zip(self.squares, self.references, moved, strict=True):
+            total += deviations(reference, result) ** 2
+        self.probes += 1
+
+    def bound(self, position: int) -> Array:
+        """Return how far each element of a result may be off, relative as in ``Tolerance``, at least.
+
+        Further probes make no bound smaller: what few of them explain, all of them do.
+        """
+        return np.minimum(MOST_MOVED, ROUNDINGS * SPREAD * np.sqrt(self.squares[position] / PROBES))

@@ -14,14 +14,14 @@ import numpy as np
 from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, Checks, InputKind
-from mlir_sched.runner.checks.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
+from mlir_sched.runner.checks.inputs import PROBES, alternatives, make_inputs, moved_by_rounding, other_draws
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import (
     MOST_MOVED,
+    Movements,
     compare,
     deviations,
-    explained_by_rounding,
     holds_poison,
     poison_bits,
     poisoned,
@@ -49,8 +49,7 @@ class Case:
         check: The check as it is made: the wanted one, or an alternative where its inputs give no usable numbers.
         wanted: Kind of the wanted check.
         references: The right results: those of the baseline, unless the user gives them.
-        explained: How far each element of each result may be off beyond its tolerance, because rounding of the inputs
-            moves it (``comparison.py``); None until it is asked for.
+        movements: How far rounding of the inputs moves the results, as far as it was asked; None before.
     """
 
     check: Check
@@ -58,7 +57,7 @@ class Case:
     inputs: tuple[Array, ...]
     results: list[Array] = field(default_factory=list)
     references: list[Array] = field(default_factory=list)
-    explained: list[Array] | None = None
+    movements: Movements | None = None
 
     def take(self, results: Sequence[Array]) -> None:
         """Take the baseline's results, which are right unless the user gives others."""
@@ -81,6 +80,10 @@ class _Far:
     tolerance: float
     deviations: Array
     error: str
+
+    def is_within(self, movements: Movements) -> bool:
+        """Say whether movements explain every element that is beyond the tolerance."""
+        return bool((self.deviations <= np.maximum(self.tolerance, movements.bound(self.position))).all())
 
 
 @dataclass(frozen=True)
@@ -340,14 +343,20 @@ class Workspace:
         return True
 
     def _explains(self, index: int, far: _Far) -> bool:
-        """Say whether rounding of the inputs explains every element that is beyond its tolerance."""
+        """Say whether rounding of the inputs explains every element that is beyond its tolerance.
+
+        The baseline is called on rounded inputs as few times as show that, and at most :data:`PROBES` times.
+        """
         if far.tolerance == 0.0 or bool((far.deviations > MOST_MOVED).any()):
             return False
-        case = self._cases[index]
-        if case.explained is None:
-            program = self._on_device.device.load(self._specs)
-            case.explained = explained_by_rounding(partial(self._moved, index, program), case.results)
-        return bool((far.deviations <= np.maximum(far.tolerance, case.explained[far.position])).all())
+        case, program = self._cases[index], None
+        case.movements = movements = case.movements or Movements(case.results)
+        while not far.is_within(movements):
+            if movements.probes == PROBES:
+                return False
+            program = program or self._on_device.device.load(self._specs)
+            movements.add(self._moved(index, program, movements.probes))
+        return True
 
     def _moved(self, index: int, program: LoadedProgram, number: int) -> list[Array]:
         """Return the results of the baseline on inputs of a case that are moved by rounding."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.checks.inputs import PROBES
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.comparison import compare, deviations, explained_by_rounding
+from mlir_sched.runner.worker.comparison import Movements, compare, deviations
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.tensors.element_types import Array
 
@@ -90,10 +92,53 @@ def test_sensitive_elements_excuse_only_themselves(sensitive: int) -> None:
     assert all(verdicts(right, compute(1.001, reordered=False)))
 
 
+def steep(values: Array) -> Array:
+    """Return a sine whose argument is multiplied in one step."""
+    return np.asarray(np.sin(STEEP * values))
+
+
+def reordered(values: Array) -> Array:
+    """Return the same sine with its argument multiplied in two steps."""
+    return np.asarray(np.sin(np.float32(3) * (np.float32(1e3) * values)))
+
+
+def enlarged(values: Array) -> Array:
+    """Return a sine that is too large."""
+    return steep(values) * np.float32(1.001)
+
+
+@pytest.mark.parametrize(("made", "probes"), [(steep, range(1)), (reordered, range(1, PROBES)), (enlarged, {PROBES})])
+def test_the_baseline_is_called_on_rounded_inputs_as_few_times_as_show_that_they_explain_a_result(
+    made: Callable[[Array], Array], probes: Container[int]
+) -> None:
+    calls = list[int]()
+
+    def right(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        calls.append(len(calls))
+        outputs[0][...] = steep(inputs[0])
+
+    def other(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = made(inputs[0])
+
+    vector = TensorSpec((SIZE,), "f32")
+    device = ArrayDevice({"right": right, "other": other})
+    programs = [Program(b"", name, (vector,), (vector,), writes_into_arguments=False) for name in ("right", "other")]
+    workspace = Workspace(device, programs[0], checks_for_model((vector,)))  # type: ignore[arg-type]
+    before = len(calls)
+    verdicts = [workspace.verify(device.load(programs[1]), 1) for _ in range(2)]
+    assert all(verdicts) if made is enlarged else not any(verdicts)
+    assert len(calls) - before in probes
+
+
 def test_what_the_baseline_does_not_move_is_not_explained_and_what_it_loses_is_bounded() -> None:
     reference = np.ones(4, np.float32)
     moved = np.array([1.0, 1.0 + 1e-5, 2.0, np.nan], np.float32)
-    (explained,) = explained_by_rounding(lambda number: [moved if number else reference], [reference])
+    movements, bounds = Movements([reference]), list[Array]()
+    for number in range(PROBES):
+        movements.add([moved if number else reference])
+        bounds.append(movements.bound(0))
+    assert all((one <= following).all() for one, following in pairwise(bounds)), "few probes explain no more than all"
+    explained = bounds[-1]
     assert explained[0] == 0.0
     assert explained[1] == pytest.approx(128 * 1e-5 * math.sqrt(7 / 8), rel=0.05)
     assert (explained[2:] == 0.01).all()
