@@ -52,7 +52,7 @@ class KeptReferences:
         self._folder = folder
 
     def find(self, request: Prepare) -> KnownResults | None:
-        """Return the results of a baseline in its checks; None where no process has kept them."""
+        """Return the results of a baseline in its checks; None where no process has kept them, with these weights."""
         if self._folder is None:
             return None
         try:
@@ -74,6 +74,8 @@ class KeptReferences:
 
     @staticmethod
     def _file(folder: Path, request: Prepare) -> Path:
+        weights = [Path(file.path).stat() for file in request.baseline.parameters]
+        rest = replace(request, baseline=replace(request.baseline, vmfb=b""))
         digest = hashlib.sha256(request.baseline.vmfb)
-        digest.update(pickle.dumps(replace(request, baseline=replace(request.baseline, vmfb=b""))))
+        digest.update(pickle.dumps([rest, [(file.st_size, file.st_mtime_ns) for file in weights]]))
         return folder / f"{_NAME}{digest.hexdigest()}"

@@ -17,6 +17,7 @@ from mlir_sched.runner.worker import kept_references, workspace
 from mlir_sched.runner.worker.benches import bench
 from mlir_sched.runner.worker.kept_references import KeptReferences
 from mlir_sched.runner.worker.workspace import Workspace
+from mlir_sched.tensors.parameters import ParameterFile
 
 VECTOR = TensorSpec((1000,), "f32")
 NEW = 2 * len(CHECKS)
@@ -90,9 +91,12 @@ class ArrayBench(bench.Bench):
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         raise NotImplementedError
 
-    def calls_to_prepare(self, name: str) -> int:
+    def calls_to_prepare(self, name: str, *weights: Path) -> int:
         before = self.array_device.calls[name]
-        prepared = self.prepare(protocol.Prepare(Program(b"", name, (VECTOR,), (VECTOR,), True), CHECKS))
+        files = tuple(ParameterFile("", str(path)) for path in weights)
+        prepared = self.prepare(
+            protocol.Prepare(Program(b"", name, (VECTOR,), (VECTOR,), True, parameters=files), CHECKS)
+        )
         assert (prepared.error, prepared.call_s) == (None, self.call_s)
         return self.array_device.calls[name] - before
 
@@ -137,6 +141,20 @@ def test_results_that_another_process_has_seen_differ_are_no_reference(
     monkeypatch.setattr(CopyProgram, "call", doubled)
     prepared = other.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
     assert "does not reproduce its own result" in (prepared.error or "")
+
+
+def test_results_with_other_weights_in_the_same_file_are_computed_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    weights, calls = tmp_path / "weights.irpa", list[int]()
+    for text in ("weights", "", "other weights"):
+        if text:
+            weights.write_text(text)
+        process = ArrayBench()
+        process.references = KeptReferences(tmp_path)
+        calls.append(process.calls_to_prepare("a", weights))
+    assert calls == [len(CHECKS) + 1, 1, len(CHECKS) + 1]
 
 
 def test_results_of_short_baselines_and_large_ones_are_not_kept(
