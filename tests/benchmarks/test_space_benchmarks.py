@@ -235,6 +235,7 @@ def test_a_composition_run_goes_on_where_it_was(
     (row,) = json.loads((tmp_path / "all.json").read_text())["rows"]
     assert row["name"] == "tiny"
     assert all(cell["trials"] == 2 for cells in row["best"].values() for cell in cells)
+    assert any(cell["sketches"] for cells in row["best"].values() for cell in cells), "no script was measured"
     again, _ = run_here("search.composition.command", tiny, *options, *files)
     assert "seed 0" in printed
     assert "seed 0" not in again  # the row is there already

@@ -1,7 +1,7 @@
 """Searches a program in every space with every seed, then measures all best scripts in one interleaved session."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -108,8 +108,14 @@ def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting
         for work in searches[following].round(setting.round_size, setting.trials - tried):
             work.run(evaluator)
         tried = sum(s.tried for s in searches)
-    best = {s.task.key: fastest for s in searches if (fastest := next(s.history.ranked(), None))}
+    best = {s.task.key: _with_script(fastest, s.space) for s in searches if (fastest := next(s.history.ranked(), None))}
     return Found(best, tried, sum(sum(s.history.failures().values()) for s in searches))
+
+
+def _with_script(record: Record, space: DesignSpace) -> Record:
+    """Return a record of a history, which keeps no scripts, with the script that its trace produces."""
+    assert record.trace is not None
+    return replace(record, script=space.script(record.trace))
 
 
 def _measured(name: str, tasks: Sequence[Task], found: Mapping[tuple[str, int], Found], setting: Setting) -> Row:
