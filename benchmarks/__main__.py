@@ -13,6 +13,7 @@ PROGRAMS = {
     "further_shapes": "operators.further_shapes",
     "hardware_specific": "operators.hardware_specific",
     "transposed_products": "operators.transposed_products",
+    "blocked_channels": "operators.blocked_channels.command",
     "roofline": "figures.roofline",
     "networks": "networks.command",
     "networks.census": "networks.census.command",

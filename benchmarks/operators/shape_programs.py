@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.mlir_text import FunctionText, Value, generic_over, operands, window_attributes
 
 SUM = ("%s = arith.addf %out, %x0",)
+MULTIPLY_ADD = ("%p = arith.mulf %x0, %x1", "%s = arith.addf %out, %p")
 
 
 @dataclass
@@ -79,7 +80,7 @@ class Builder(FunctionText):
         extents = dict(zip((*one, *two), (*a.shape, *b.shape), strict=True))
         summed = [loop for loop in dict.fromkeys((*one, *two)) if loop not in out]
         kind = kind or a.kind
-        body = ["%p = arith.mulf %x0, %x1", "%s = arith.addf %out, %p"]
+        body: Sequence[str] = MULTIPLY_ADD
         if kind != a.kind:
             casts = [f"%y{i} = arith.extf %x{i} : {a.kind} to {kind}" for i in (0, 1)]
             body = [*casts, "%p = arith.mulf %y0, %y1", body[1]]

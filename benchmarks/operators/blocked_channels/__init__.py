@@ -1,0 +1,1 @@
+"""What a network's convolutions take with blocked channels, beside what they take with channels last."""
