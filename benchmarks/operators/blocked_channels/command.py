@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = options_of(__doc__)
     parser.add_argument("networks", nargs="+", type=Path, help="programs that iree-compile reads")
     parser.add_argument("--block", type=int, help="channels of the largest block; by default a vector register")
-    parser.add_argument("--trials", type=int, default=32, help="per program: a convolution in a layout")
+    parser.add_argument("--trials", type=int, default=24, help="per program: a convolution in a layout")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=20, help="samples per program")
