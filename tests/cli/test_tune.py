@@ -31,6 +31,7 @@ def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, End
     assert "\x1b" not in ended.err
 
 
+@pytest.mark.promise
 def test_a_bound_of_weights_reaches_the_choice_of_variants(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[object]()
 

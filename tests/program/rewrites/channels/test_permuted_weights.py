@@ -29,6 +29,7 @@ from mlir_sched.program.rewrites.channels.permuted_weights import PermutedWeight
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.linalg_ops import gathered
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.testing import RewriteTests
 from mlir_sched.transform_scripts.script.form import script_context
@@ -40,7 +41,7 @@ BLOCKS = 2
 def found(text: str) -> Iterator[list[PermutedRead]]:
     """Give the linear ops of a program that read permuted channels."""
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(text)
+        program = WalkedProgram(ir.Module.parse(text))
         yield permuted_reads(program)
 
 

@@ -127,7 +127,7 @@ LEFT_ALONE = {
 def found(text: str) -> Iterator[list[Chain]]:
     """Give the chains of a program."""
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(text)
+        program = WalkedProgram(ir.Module.parse(text))
         yield [site for site in sites(program) if isinstance(site, Chain)]
 
 
@@ -242,7 +242,7 @@ def test_what_scales_and_shifts_no_linear_op_is_one_product_and_one_addition(tmp
 )
 def test_which_numbers_are_computed_together(text: str, steps: list[int]) -> None:
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(text)
+        program = WalkedProgram(ir.Module.parse(text))
         assert [len(site.steps) for site in sites(program) if isinstance(site, Run)] == steps
 
 

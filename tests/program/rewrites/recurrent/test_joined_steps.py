@@ -26,6 +26,7 @@ from mlir_sched.program.rewrites.recurrent import joined_steps
 from mlir_sched.program.rewrites.recurrent.finding import step_products
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.recurrent.step_product import StepProduct
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -45,7 +46,7 @@ NETWORKS = {
 def found(text: str) -> Iterator[list[StepProduct]]:
     """Give the products of steps in a program."""
     with script_context(), ir.Location.unknown():
-        program = ir.Module.parse(text)
+        program = WalkedProgram(ir.Module.parse(text))
         yield step_products(program)
 
 
