@@ -78,7 +78,8 @@ def tried(model: Path) -> list[str]:
 
 def shape_of(model: Path) -> str:
     with script_context(), ir.Location.unknown():
-        (site,) = DecomposedAttention().sites(StagedProgram(ir.Module.parse(abi(model))))
+        program = StagedProgram(ir.Module.parse(abi(model)))
+        (site,) = DecomposedAttention().sites(program)
         return site.shape
 
 
