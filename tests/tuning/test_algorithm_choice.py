@@ -203,7 +203,6 @@ def test_an_algorithm_for_a_light_part_is_not_tried(
 
 
 def test_an_algorithm_with_larger_weights_than_allowed_is_not_tried(search: Callable[..., SearchResult]) -> None:
-    search(speedups(10.0), Planned(further_bytes=200))  # another run, which has no bound and uses the algorithm
     evaluator, planned = speedups(10.0), Planned(further_bytes=200)
     found = search(evaluator, planned, bound=BOUND)
     assert found.best.built is PROGRAM
