@@ -143,6 +143,12 @@ class Contraction(Structure):
         read = {dim for operand in self.op.inputs[:2] if columns in operand.dims for dim in operand.dims}
         return tuple(loop for loop in self.others if self.position(loop) not in read)
 
+    @cached_property
+    def further_columns(self) -> Loops:
+        """The other loops that only the input with columns reads: what is read along rows serves all of them."""
+        batch, rows = self.op.contraction_dims.batch, self.further_rows
+        return tuple(loop for loop in self.others if loop not in rows and self.position(loop) not in batch)
+
     @property
     def all_rows(self) -> Loops:
         """The further rows, in the op's order, and the rows, if there are any."""

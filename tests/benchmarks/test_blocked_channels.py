@@ -39,8 +39,8 @@ def computed(convolution: Convolution, image: Array, taps: Array) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(image, reach, axis=(1, 2))
     (down, along), (row, column) = one.strides, one.dilations
     windows = windows[:, ::down, ::along, :, ::row, ::column]
-    sums: Array = np.einsum("nhwcpq,pqc->nhwc" if one.depthwise else "nhwcpq,pqcf->nhwf", windows, taps)
-    return sums
+    result: Array = np.einsum("nhwcpq,pqc->nhwc" if one.depthwise else "nhwcpq,pqcf->nhwf", windows, taps)
+    return result
 
 
 def drawn(convolution: Convolution) -> tuple[Array, Array]:
