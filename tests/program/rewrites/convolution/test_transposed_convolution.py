@@ -18,6 +18,7 @@ from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.convolution.axis import Axis, Block
 from mlir_sched.program.rewrites.convolution.input_dilation import find_sites
 from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution
+from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.transform_scripts.script.form import script_context
 
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
@@ -182,7 +183,8 @@ def test_filter_from_an_unknown_op_is_taken_as_it_is(tmp_path: Path) -> None:
     text = PLANE.text().replace("arith.constant 3 : index", "arith.constant 2 : index", 1)
     assert applies(TransposedConvolution(), write(tmp_path, text))
     with script_context(), ir.Location.unknown():
-        (site,) = find_sites(ir.Module.parse(abi(write(tmp_path, text))))
+        program = WalkedProgram(ir.Module.parse(abi(write(tmp_path, text))))
+        (site,) = find_sites(program)
         assert site.mirroring is None
 
 
