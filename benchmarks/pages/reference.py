@@ -177,7 +177,8 @@ def packages() -> str:
 
 def layouts() -> str:
     """Return the table of the ops that can be computed channels last, with what each does to channels."""
-    rows = [[", ".join(f"`{name}`" for name in rule.names), rule.effect] for rule in dict.fromkeys(RULES.values())]
+    names = {rule: [name for name, each in RULES.items() if each is rule] for rule in RULES.values()}
+    rows = [[", ".join(f"`{name}`" for name in alike), rule.effect] for rule, alike in names.items()]
     return markdown_table(["op", "channels"], rows)
 
 

@@ -12,7 +12,7 @@ Source: IREE, Preprocessing/TransformExtensions/PreprocessingExtensions.cpp and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -108,11 +108,17 @@ def append_comparison_with_constants(handle: Any, op: Any) -> None:
     """Append a comparison of an op whose body uses constants from outside: its attributes, types and what it yields."""
     _require_count(_find_like(op, handle), 1)
     if op.regions:
-        _match_body(handle, op)
+        append_comparison_of_body(handle, op)
 
 
-def _match_body(handle: Any, op: Any) -> None:
-    """Emit the match of every value that the body of an op yields."""
+def append_comparison_of_body(handle: Any, op: Any, is_given: Callable[[Any], bool] = lambda _: False) -> None:
+    """Append a comparison of every value that the body of an op yields.
+
+    Args:
+        handle: A handle on the compared op.
+        op: The op.
+        is_given: Says of a value from which others are computed whether the comparison ends there.
+    """
     *_, terminator = [inner.operation for inner in op.regions[0].blocks[0]]
     with ir.Location.name("yield"):
         yielding = _find(terminator.name, handle)
@@ -122,18 +128,17 @@ def _match_body(handle: Any, op: Any) -> None:
         if made_by is not None and made_by.name not in _LEAVES:
             with ir.Location.name("yielded"):
                 found = transform.GetProducerOfOperand(transform.AnyOpType.get(), yielding, number).result
-            _emit_dag(found, _needed_by(made_by))
+            _emit_dag(found, _needed_by(made_by, is_given))
 
 
-def _needed_by(root: Any) -> list[Any]:
+def _needed_by(root: Any, is_given: Callable[[Any], bool] = lambda _: False) -> list[Any]:
     """Return the root and everything it depends on, each op behind those that it uses; a leaf ends the search."""
     ordered: dict[Any, None] = {}
 
     def visit(op: Any) -> None:
         if op not in ordered:
             if op.name not in _LEAVES:
-                for value in _used(op):
-                    made_by = producer(value)
+                for made_by in (producer(value) for value in _used(op) if not is_given(value)):
                     if made_by is not None:
                         visit(made_by)
             ordered[op] = None

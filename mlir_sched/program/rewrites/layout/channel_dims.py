@@ -4,28 +4,15 @@ A dim of a value is a channel where a convolution or a pooling says so, or where
 value. A value's *order* is how its dims lie in memory with channels last: all others first, both in the model's order.
 """
 
-from __future__ import annotations
-
-from collections import deque
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property
+from itertools import chain
 from typing import Any
 
 Dims = frozenset[int]
 Order = tuple[int, ...]
-
-
-class Form(Enum):
-    """For which orders of its values an op can be computed."""
-
-    ANY = "any"
-    """For all: loops are reordered."""
-    SAME = "same"
-    """If all of its values with channels have the same order."""
-    GROUPED = "grouped"
-    """If the dims that are merged into one, or split from it, are adjacent in the order."""
+Axes = Sequence[int | None]
+"""The axis of an op that each dim of a value runs along; None for a dim that is linked to none."""
 
 
 @dataclass(frozen=True)
@@ -48,25 +35,18 @@ class Op:
     Attributes:
         reads: The values that it reads.
         makes: The values that it makes.
-        form: For which orders it can be computed; None where only in the model's layout.
-        axes: Per value, those that are read first, and dim the axis of the op that the dim runs along; dims of one axis
-            are linked. None for a dim that is linked to none, and for every dim of a value whose layout is not the
-            program's, such as filters.
+        tied: Those whose layout is the program's, those that are read first, with the axes of their dims; dims of one
+            axis are linked. None where the op can be computed in the model's layout alone.
         channels: The axes that are channels, if the op itself says so: it is computed channels last if that is
             possible.
+        reshapes: Whether dims of one axis are merged into one, or split from it: they have to be adjacent in memory.
     """
 
     reads: tuple[Hashable, ...]
     makes: tuple[Hashable, ...]
-    form: Form | None = None
-    axes: tuple[tuple[int | None, ...], ...] = ()
+    tied: tuple[tuple[Hashable, tuple[int | None, ...]], ...] = ()
     channels: Dims = frozenset()
-
-    @cached_property
-    def tied(self) -> list[tuple[Hashable, tuple[int | None, ...]]]:
-        """The values that have dims of its axes, with the axes of their dims."""
-        pairs = zip((*self.reads, *self.makes), self.axes, strict=True)
-        return [(value, axes) for value, axes in pairs if any(axis is not None for axis in axes)]
+    reshapes: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +55,7 @@ class Program:
 
     Attributes:
         values: The values, by a key; one that no op makes comes from outside.
-        ops: The ops, by a key, in the program's order; what leaves the program is read by an op without a form.
+        ops: The ops, by a key, in the program's order; what leaves the program is read by an op that ties none.
     """
 
     values: Mapping[Any, Value]
@@ -98,15 +78,15 @@ def channel_dims(program: Program) -> Mapping[Hashable, Dims]:
 
     What is nearest to a convolution counts where ops disagree.
     """
-    ops = [op for op in program.ops.values() if op.form is not None]
+    ops = program.ops.values()
     known = {value: dims for op in ops if op.channels for value, dims in _linked(program, op, op.channels)}
     around: dict[Hashable, list[Op]] = {}
     for op in ops:
         for value, _ in op.tied:
             around.setdefault(value, []).append(op)
-    waiting = deque(known)
-    while waiting:
-        for op in around.get(waiting.popleft(), ()):
+    waiting = [*known]
+    for each in waiting:
+        for op in around.get(each, ()):
             new = {value: dims for value, dims in linked_dims(program, op, known).items() if value not in known}
             known |= new
             waiting += new
@@ -124,37 +104,32 @@ def linked_dims(program: Program, op: Op, known: Mapping[Hashable, Dims]) -> Map
 
 def orders_last(program: Program, op: Op, known: Mapping[Hashable, Dims]) -> dict[Hashable, Order]:
     """Return the orders of an op's values if it can be computed with them channels last; else none."""
-    if op.form is None or any(value not in known for value, _ in op.tied) or not linked_dims(program, op, known):
+    if any(value not in known for value, _ in op.tied) or not linked_dims(program, op, known):
         return {}
-    shapes = [program.values[value].shape for value, _ in op.tied]
-    orders = [order_of(len(shape), known[value]) for (value, _), shape in zip(op.tied, shapes, strict=True)]
-    fit = op.form is Form.ANY or len(set(orders)) == 1
-    if op.form is Form.GROUPED:
-        fit = reshaped_groups(shapes, op.axes, orders) is not None
-    return {value: order for (value, _), order in zip(op.tied, orders, strict=True) if fit}
+    values, axes = zip(*op.tied, strict=True)
+    shapes = [program.values[value].shape for value in values]
+    orders = [order_of(len(shape), known[value]) for value, shape in zip(values, shapes, strict=True)]
+    fit = reshaped_groups(shapes, axes, orders) if op.reshapes else len({*axes}) > 1 or len({*orders}) == 1
+    return dict(zip(values, orders, strict=True)) if fit else {}
 
 
-def reshaped_groups(
-    shapes: list[tuple[int, ...]], axes: tuple[tuple[int | None, ...], ...], orders: list[Order]
-) -> list[list[int]] | None:
+def reshaped_groups(shapes: Sequence[Sequence[int]], axes: Sequence[Axes], orders: Sequence[Order]) -> list[list[int]]:
     """Return which adjacent dims of the longer shape, as it lies in memory, are one dim of the shorter.
 
     Args:
-        shapes: Those of the source and the result of a reshape.
+        shapes: Those of the source and the result of a reshape, neither of them a scalar.
         axes, orders: Theirs.
 
     Returns:
-        A group of places per dim of the shorter shape as it lies in memory; None where dims of a group are not
+        A group of places per dim of the shorter shape as it lies in memory; none where dims of a group are not
         adjacent, or in another order than in the model.
     """
-    (short_axes, short, _), (long_axes, long, sizes) = sorted(
-        zip(axes, orders, shapes, strict=True), key=lambda s: len(s[0])
-    )
+    both = sorted(zip(axes, orders, shapes, strict=True), key=lambda each: len(each[0]))
+    (short_axes, short, _), (long_axes, long, sizes) = both
     groups = [[dim for dim in long if long_axes[dim] == short_axes[each]] for each in short]
     large = [[dim for dim in group if sizes[dim] != 1] for group in groups]
-    if [dim for group in groups for dim in group] != list(long) or any(group != sorted(group) for group in large):
-        return None
-    return [[long.index(dim) for dim in group] for group in groups]
+    fit = [*chain(*groups)] == [*long] and all(group == sorted(group) for group in large)
+    return [[long.index(dim) for dim in group] for group in groups] if fit else []
 
 
 def _linked(program: Program, op: Op, channels: Dims) -> Iterator[tuple[Hashable, Dims]]:

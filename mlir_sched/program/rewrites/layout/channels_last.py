@@ -5,16 +5,14 @@ image, filter and result innermost. Which values have channels, and which ops ar
 the least is copied between layouts, is decided for the whole program (:mod:`.choice`), by one rule per kind of op
 (:mod:`.rules`). Every such op is replaced by its channels-last form between transposes; those of neighbours cancel.
 
-Some ops are written another way first: what bodies read in order becomes an operand (:mod:`.ordered_reads`), and
-numbers that count up become constants (:mod:`.constant_ranges`). Then element-wise ops are fused, as IREE does later
-anyhow, so that constants are in the bodies of ops.
+Some ops are written another way first: what bodies read in order becomes an operand, and numbers that count up become
+constants (:mod:`.ordered_reads`). Then element-wise ops are fused, as IREE does later anyhow, so that constants are in
+the bodies of ops.
 
 A convolution alone would keep its transposes, so a program with a single convolution is not rewritten.
 """
 
-from __future__ import annotations
-
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,19 +20,18 @@ from typing import Any
 from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.dag_site import Path
+from mlir_sched.program.rewrites.layout.body import Body
 from mlir_sched.program.rewrites.layout.channel_dims import Order
 from mlir_sched.program.rewrites.layout.choice import choose
-from mlir_sched.program.rewrites.layout.constant_ranges import ConstantRanges
-from mlir_sched.program.rewrites.layout.fused_elementwise import FusedElementwise
 from mlir_sched.program.rewrites.layout.ordered_reads import OrderedReads
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.layout.reading import read
 from mlir_sched.program.rewrites.layout.rules import RULES
-from mlir_sched.program.rewrites.layout.rules.moves import begun_by
 from mlir_sched.program.rewrites.layout.rules.rule import NAME, Rule
-from mlir_sched.program.rewrites.linalg_ops import CONCAT, transposed
-from mlir_sched.program.rewrites.replacement import operand_of, ops_named, result_of
+from mlir_sched.program.rewrites.layout.rules.windows import biases, handles_on_biases
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, GENERIC, dim_of, transposed
+from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
+from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, ops_named, result_of
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
@@ -45,17 +42,15 @@ CANCELLATION = ("canonicalize", "cse")
 
 
 @dataclass(frozen=True)
-class LayoutSite(PlacedSite):
+class LayoutSite(Body, PlacedSite):
     """An op that is computed channels last.
 
     Attributes:
-        op: The op.
-        rule: Its rule.
+        rule: The rule of the op.
         orders: How the dims of its values lie in memory; as in the model for those that are not listed.
         first: For a join, another join in front of it whose operands it begins with; None where there is none.
     """
 
-    op: Any
     rule: Rule
     orders: Mapping[Any, Order]
     first: Any | None = None
@@ -65,21 +60,16 @@ class LayoutSite(PlacedSite):
         """The op, and the join of its first operands."""
         return (self.op,) if self.first is None else (self.op, self.first)
 
-    @property
-    def compared(self) -> Mapping[Path, Any]:
-        """The ops that the rule names."""
-        return self.rule.compared(self.op)
-
     @cached_property
     def inputs(self) -> list[Any]:
         """The values that the result is computed from."""
-        inputs = self.rule.inputs(self.op)
+        inputs = [*super().inputs, *(bias.operands[0] for bias in biases(self.op))]
         return inputs if self.first is None else [self.first.result, *inputs[len(self.first.operands) :]]
 
     @cached_property
     def form(self) -> tuple[Hashable, ...]:
-        """What is compared of the op, and how many inputs it has beside the join of its first operands."""
-        return *super().form, self.first is not None and len(self.inputs)
+        """What is compared of the op and of its bias, and how many inputs it has beside the join of its first ones."""
+        return *super().form, *map(attributes_of, biases(self.op)), self.first is not None and len(self.inputs)
 
     @cached_property
     def built(self) -> tuple[Hashable, ...]:
@@ -91,14 +81,25 @@ class LayoutSite(PlacedSite):
         """Whether the replacement is right for other sizes, too."""
         return self.rule.any_size(self.op)
 
-    @property
-    def moves(self) -> bool:
-        """Whether any of its values lies in memory as it does not in the model."""
-        return any(list(self.order(value)) != sorted(self.order(value)) for value in (*self.inputs, self.result))
+    def handles(self, handle: Any) -> list[Any]:
+        """Emit handles on the inputs, from one on the op."""
+        return [*super().handles(handle), *handles_on_biases(handle, self.op)]
 
     def order(self, value: Any) -> Order:
         """Return how the dims of a value lie in memory."""
         return self.orders.get(value, tuple(range(value.type.rank)))
+
+
+@dataclass(frozen=True)
+class FusedElementwise(PassRewrite):
+    """Runs IREE's pass that fuses element-wise ops (ElementwiseOpFusion.cpp), which IREE runs later anyhow."""
+
+    name = "fused_elementwise"
+    iree_pass = "iree-dispatch-creation-elementwise-op-fusion"
+
+    def finds(self, program: WalkedProgram) -> bool:
+        """Say whether the program has such ops."""
+        return any(op.name == GENERIC for op in program.ops)
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,9 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
 
     name = NAME
 
-    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:
+    def requires(self, program: WalkedProgram) -> tuple[ProgramRewrite, ...]:  # noqa: ARG002 - for all
         """Return the rewrites of ops that are written another way."""
-        del program
-        return OrderedReads(), ConstantRanges(), FusedElementwise()
+        return OrderedReads(), FusedElementwise()
 
     def sites(self, program: WalkedProgram) -> list[LayoutSite]:
         """Return the ops that are computed channels last; none where the program has few convolutions to convert.
@@ -118,21 +118,20 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
         Where every layer reads what all layers before it made, joins begin with the operands of other joins: these are
         read in place of their operands.
         """
-        if sum(map(_is_convertible, program.ops)) < MIN_CONVOLUTIONS:
+        ops = [op for op in program.ops if "conv_1d_ncw" in op.name or "conv_2d_nchw" in op.name]
+        if sum(all(map(is_static_f32, op.operands)) for op in ops) < MIN_CONVOLUTIONS:
             return []
         chosen = choose(read(program))
         joins = [op for op in chosen if op.name == CONCAT]
-        first = {op: begun_by(op, joins[:number]) for number, op in enumerate(joins)}
+        first = {op: _beginning(op, joins[:number]) for number, op in enumerate(joins)}
         orders = {op: chosen[op] | chosen.get(first.get(op), {}) for op in chosen}
-        sites = [LayoutSite(op, RULES[op.name], orders[op], first.get(op)) for op in chosen]
-        return [site for site in sites if site.moves]
+        moved = [op for op in chosen if any([*order] != sorted(order) for order in orders[op].values())]
+        return [LayoutSite(op, RULES[op.name], orders[op], first.get(op)) for op in moved]
 
     def inputs(self, op: Any, site: LayoutSite, *others: Any) -> list[Any]:
         """Emit handles on the inputs."""
-        if site.first is None:
-            return site.rule.handles(op, site.op)
-        (first,) = others
-        return [result_of(first), operand_of(op, *range(1 - len(site.inputs), 0))]
+        rest = range(1 - len(site.inputs), 0)
+        return [*map(result_of, others), operand_of(op, *rest)] if others else site.handles(op)
 
     def compute(self, site: LayoutSite, *inputs: Any) -> Any:
         """Return the op's result, computed channels last and transposed back."""
@@ -151,6 +150,9 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
         return module
 
 
-def _is_convertible(op: Any) -> bool:
-    """Say whether an op is a convolution with channels first, which is not grouped, of static sizes."""
-    return ("conv_1d_ncw" in op.name or "conv_2d_nchw" in op.name) and all(map(is_static_f32, op.operands))
+def _beginning(op: Any, joins: Iterable[Any]) -> Any | None:
+    """Return the join that joins most of an op's first operands, and nothing else; None where no join does."""
+    shorter = [join for join in joins if len(join.operands) < len(op.operands)]
+    alike = [join for join in shorter if dim_of(join) == dim_of(op)]
+    begins = (join for join in alike if list(op.operands)[: len(join.operands)] == list(join.operands))
+    return max(begins, key=lambda join: len(join.operands), default=None)

@@ -2,17 +2,20 @@
 
 What an op reads in another layout than it was made in is copied, once for all such readers. Convolutions and poolings
 are channels last; what has no other layout stays in the model's. The rest is the smaller side of a minimum cut whose
-capacities are the bytes of these copies.
+capacities are the bytes of these copies (Ford and Fulkerson 1956, shortest paths first: Edmonds and Karp). SciPy's
+``maximum_flow`` has capacities of 32 bits, which bytes of images exceed.
 """
 
-from __future__ import annotations
-
-from collections.abc import Hashable, Iterator, Mapping, Set
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
+from itertools import pairwise
 from typing import Any
 
 from mlir_sched.program.rewrites.layout.channel_dims import Dims, Order, Program, channel_dims, moved_bytes, orders_last
-from mlir_sched.program.rewrites.layout.minimum_cut import Edge, sink_side
 
+Edge = tuple[Hashable, Hashable, int]
+"""From a node to a node of a graph, with a capacity of 0 or more."""
+Path = tuple[Hashable, ...]
 LAST, FIRST = "channels last", "as in the model"
 """Source and sink of the graph."""
 
@@ -40,3 +43,28 @@ def _edges(program: Program, known: Mapping[Hashable, Dims], free: Set[Hashable]
         for value in filter(weights.get, op.reads):
             yield (value, FIRST), nodes[key], endless
             yield nodes[key], (value, LAST), endless
+
+
+def sink_side(edges: Iterable[Edge], source: Hashable, sink: Hashable) -> frozenset[Hashable]:
+    """Return the nodes on the sink's side of a cut of the least capacity, the fewest that such a cut has."""
+    left = defaultdict[Hashable, Counter[Hashable]](Counter)  # capacity that is left to a node, from another one
+    for start, end, capacity in edges:
+        left[end][start] += capacity
+    while source in (paths := _paths(sink, left, source)):
+        path = [*pairwise(paths[source])]
+        flow = min(left[end][start] for start, end in path)
+        for start, end in path:
+            left[end][start] -= flow
+            left[start][end] += flow
+    return frozenset(paths)
+
+
+def _paths(sink: Hashable, left: Mapping[Hashable, Counter[Hashable]], source: Hashable) -> dict[Hashable, Path]:
+    """Return the nodes from which capacity leads to the sink, each with its shortest path; up to the source."""
+    paths, waiting = dict[Hashable, Path]({sink: (sink,)}), [sink]
+    for node in waiting:
+        if source not in paths:
+            new = [start for start, some in left[node].items() if some and start not in paths]
+            paths |= {start: (start, *paths[node]) for start in new}
+            waiting += new
+    return paths

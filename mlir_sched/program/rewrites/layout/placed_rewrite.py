@@ -10,7 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.dag_site import Handles, Path
-from mlir_sched.program.rewrites.layout.bodies import form_of, match_form
+from mlir_sched.program.rewrites.layout.forms import form_of, match_form
 from mlir_sched.program.rewrites.linalg_ops import of_any_size
 from mlir_sched.program.rewrites.replacement import function_of, merged, ops_named, replace_by, require_number, split
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite

@@ -9,7 +9,6 @@ from itertools import chain, combinations
 import pytest
 
 from mlir_sched.program.rewrites.layout.channel_dims import (
-    Form,
     Op,
     Program,
     Value,
@@ -19,8 +18,7 @@ from mlir_sched.program.rewrites.layout.channel_dims import (
     orders_last,
     reshaped_groups,
 )
-from mlir_sched.program.rewrites.layout.choice import choose
-from mlir_sched.program.rewrites.layout.minimum_cut import Edge, sink_side
+from mlir_sched.program.rewrites.layout.choice import Edge, choose, sink_side
 
 IMAGE, PLANE = (1, 8, 5, 7), (0, 1, 2, 3)
 
@@ -38,27 +36,32 @@ class Building:
 
     def op(
         self,
-        form: Form | None,
         reads: Sequence[int],
         axes: Sequence[Sequence[int | None]],
         shape: Sequence[int] = IMAGE,
         size: int = 100,
         channels: Sequence[int] = (),
+        *,
+        reshapes: bool = False,
     ) -> int:
-        """Append an op with one result, and return the result."""
+        """Append an op with one result, and return the result; no axes for one that knows the model's layout alone."""
         result = self.value(shape, size)
-        self.ops.append(Op(tuple(reads), (result,), form, tuple(map(tuple, axes)), frozenset(channels)))
+        tied = tuple(zip((*reads, result), map(tuple, axes), strict=True)) if axes else ()
+        self.ops.append(Op(tuple(reads), (result,), tied, frozenset(channels), reshapes))
         return result
 
+    def reshape(self, source: int, axes: Sequence[Sequence[int | None]], shape: Sequence[int] = IMAGE) -> int:
+        return self.op([source], axes, shape, reshapes=True)
+
     def window(self, image: int, shape: Sequence[int] = IMAGE) -> int:
-        return self.op(Form.SAME, [image], [PLANE, PLANE], shape, channels=[1])
+        return self.op([image], [PLANE, PLANE], shape, channels=[1])
 
     def same(self, *images: int, size: int = 100) -> int:
-        return self.op(Form.ANY, images, [PLANE] * (len(images) + 1), size=size)
+        return self.op(images, [PLANE] * (len(images) + 1), size=size)
 
     def border(self, *values: int) -> int:
         """Append an op that knows the model's layout alone."""
-        return self.op(None, values, [])
+        return self.op(values, [])
 
     @property
     def program(self) -> Program:
@@ -88,9 +91,9 @@ def test_channels_are_last_in_memory_and_all_other_dims_as_they_were() -> None:
 def test_a_channel_shuffle_splits_permutes_and_joins_channels() -> None:
     built = Building()
     image = built.window(built.value())
-    parts = built.op(Form.GROUPED, [image], [PLANE, (0, 1, 1, 2, 3)], (1, 2, 4, 5, 7))
-    turned = built.op(Form.ANY, [parts], [(0, 1, 2, 3, 4), (0, 2, 1, 3, 4)], (1, 4, 2, 5, 7))
-    joined = built.op(Form.GROUPED, [turned], [(0, 1, 1, 2, 3), PLANE])
+    parts = built.reshape(image, [PLANE, (0, 1, 1, 2, 3)], (1, 2, 4, 5, 7))
+    turned = built.op([parts], [(0, 1, 2, 3, 4), (0, 2, 1, 3, 4)], (1, 4, 2, 5, 7))
+    joined = built.reshape(turned, [(0, 1, 1, 2, 3), PLANE])
     built.border(joined)
     known = channel_dims(built.program)
     assert [sorted(known[value]) for value in (image, parts, turned, joined)] == [[1], [1, 2], [1, 2], [1]]
@@ -101,8 +104,8 @@ def test_a_channel_shuffle_splits_permutes_and_joins_channels() -> None:
 def test_pixels_that_become_tokens_have_their_channels_last() -> None:
     built = Building()
     image = built.window(built.value())
-    flat = built.op(Form.GROUPED, [image], [(0, 1, 2, 2), (0, 1, 2)], (1, 8, 35))
-    tokens = built.op(Form.ANY, [flat], [(0, 1, 2), (0, 2, 1)], (1, 35, 8))
+    flat = built.reshape(image, [(0, 1, 2, 2), (0, 1, 2)], (1, 8, 35))
+    tokens = built.op([flat], [(0, 1, 2), (0, 2, 1)], (1, 35, 8))
     built.border(tokens)
     known = channel_dims(built.program)
     assert sorted(known[tokens]) == [2]
@@ -112,7 +115,7 @@ def test_pixels_that_become_tokens_have_their_channels_last() -> None:
 def test_channels_joined_with_pixels_stay_in_the_models_layout() -> None:
     built = Building()
     image = built.window(built.value())
-    flat = built.op(Form.GROUPED, [image], [(0, 1, 1, 1), (0, 1)], (1, 280))
+    flat = built.reshape(image, [(0, 1, 1, 1), (0, 1)], (1, 280))
     built.border(flat)
     assert flat not in channel_dims(built.program)
     assert built.copied.keys() == {0, image}
@@ -121,7 +124,7 @@ def test_channels_joined_with_pixels_stay_in_the_models_layout() -> None:
 def test_dims_of_size_one_move_for_nothing() -> None:
     built = Building()
     image = built.window(built.value((1, 8, 1, 1)), (1, 8, 1, 1))
-    flat = built.op(Form.GROUPED, [image], [(0, 1, 1, 1), (0, 1)], (1, 8))
+    flat = built.reshape(image, [(0, 1, 1, 1), (0, 1)], (1, 8))
     built.border(flat)
     assert not built.copied
     assert len(choose(built.program)) == 2
@@ -131,8 +134,8 @@ def test_dims_of_size_one_move_for_nothing() -> None:
 def test_ops_that_disagree_keep_the_layout_of_what_is_nearest() -> None:
     built = Building()
     image = built.window(built.value((1, 8, 5, 5)), (1, 8, 5, 5))
-    turned = built.op(Form.ANY, [image], [PLANE, (0, 2, 1, 3)], (1, 5, 8, 5))
-    both = built.op(Form.ANY, [image, turned], [PLANE, PLANE, PLANE], (1, 8, 5, 5))
+    turned = built.op([image], [PLANE, (0, 2, 1, 3)], (1, 5, 8, 5))
+    both = built.op([image, turned], [PLANE, PLANE, PLANE], (1, 8, 5, 5))
     known = channel_dims(built.program)
     assert known[image] == {1}
     assert known[turned] == {2}

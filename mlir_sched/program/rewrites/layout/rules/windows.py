@@ -1,6 +1,8 @@
-"""Convolutions and poolings with channels first, which say where channels are."""
+"""Convolutions and poolings with channels first, of one or two dimensions, which say where channels are.
 
-from __future__ import annotations
+A bias that starts the sums, as PyTorch exports it, is added to the result: scripts compute a convolution from zeros,
+with what follows in the same tile.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,30 +11,21 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.convolution_ops import (
-    FILTER_TO_LAST,
-    PLANE_FIRST,
-    dilations_of,
-    is_static_f32,
-    strides_of,
-)
-from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.layout.channel_dims import Dims
-from mlir_sched.program.rewrites.layout.rules.rule import Axes, Orders, Rule, in_order, marked
+from mlir_sched.program.rewrites.convolution_ops import FILTER_TO_LAST, PLANE_FIRST, dilations_of, strides_of
+from mlir_sched.program.rewrites.layout.channel_dims import Axes
+from mlir_sched.program.rewrites.layout.rules.rule import Orders, in_order, marked
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
     generic,
     multiply_add,
-    number,
     numbers_of,
     sizes_of,
     transposed,
     with_parts,
+    zeros,
 )
-from mlir_sched.program.rewrites.replacement import operand_of, producer_of
+from mlir_sched.program.rewrites.replacement import only_op, operand_of, producer_of
 
-BROADCAST, FILL = "linalg.broadcast", "linalg.fill"
 GROUPED_FIRST = "linalg.conv_2d_ngchw_gfchw"
 """The grouped convolution over images (batch, groups, channels, rows, columns)."""
 
@@ -64,83 +57,43 @@ FORMS: Mapping[str, tuple[Any, tuple[int, ...]]] = {
 """The builder of the channels-last op, and the order of the dims of its second operand, by the channels-first op."""
 
 
-class Windows(Rule):
-    """Convolutions and poolings of one or two dimensions, with or without groups.
-
-    A bias that starts the sums, as PyTorch exports it, is added to the result: scripts compute a convolution from
-    zeros, with what follows in the same tile.
-    """
-
-    names = (*FORMS,)
-    effect = "channels are the second dim (of grouped convolutions the second and third): computed channels last"
-    reads = 3
-
-    def fits(self, op: Any) -> bool:
-        """Say whether the sums start with one number, or with one per channel."""
-        start = producer(op.operands[2])
-        if start is None or not all(map(is_static_f32, op.operands)):
-            return False
-        if start.name == BROADCAST:
-            return "conv_" in op.name
-        return bool(start.name == FILL and scalar_constant(start.operands[0]) is not None)
-
-    def axes(self, op: Any) -> list[Axes]:
-        """Return those of equal places for images; filters and biases have none."""
-        image, *others, result = super().axes(op)
-        return [image, *([None] * len(each) for each in others), result]
-
-    def channels(self, op: Any) -> Dims:
-        """Return the dims of channels, and of groups."""
-        return frozenset([1, 2] if op.name == GROUPED_FIRST else [1])
-
-    def inputs(self, op: Any) -> list[Any]:
-        """Return image, filter, what the sums start with, and the bias where there is one."""
-        start = producer(op.operands[2])
-        return [*super().inputs(op), *([start.operands[0]] if start.name == BROADCAST else [])]
-
-    def handles(self, handle: Any, op: Any) -> list[Any]:
-        """Emit handles on image, filter, start and bias."""
-        bias = [operand_of(producer_of(handle, 2), 0)] if len(self.inputs(op)) > self.reads else []
-        return [*super().handles(handle, op), *bias]
-
-    def any_size(self, op: Any) -> bool:
-        """Say that sizes are those of what is there at the start, unless there are barriers."""
-        return not _leaves_out_pixels(op)
-
-    def compared(self, op: Any) -> Mapping[Path, Any]:
-        """Return also what the sums start with."""
-        start = producer(op.operands[2])
-        compared: dict[Path, Any] = {(): op, (2,): start}
-        return compared | ({(2, 0): producer(start.operands[0])} if start.name == FILL else {})
-
-    def build(self, op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
-        """Return the sums, or the largest elements, plus the bias."""
-        image, taps, sized, *bias = inputs
-        kind, start = op.result.type, producer(op.operands[2])
-        empty = tensor.empty(in_order(sizes_of(sized), orders(op.result)), kind.element_type)
-        zero = number(kind.element_type, 0.0 if bias else scalar_constant(start.operands[0]) or 0.0)
-        sums = marked(self._windows(op, image, taps, linalg.fill(zero, outs=[empty])))
-        if not bias:
-            return sums
-        made = numbers_of(start, "dimensions")
-        places = [orders(op.result).index(dim) for dim in range(kind.rank) if dim not in made]
-        return with_parts(sums, bias, places, arith.addf)
-
-    def _windows(self, op: Any, image: Any, taps: Any, init: Any) -> Any:
-        """Return the op's result, channels last, without its bias."""
-        build, order = FORMS[op.name]
-        spatial = image.type.rank - 1 - len(self.channels(op))
-        strides, dilations = strides_of(op, spatial), dilations_of(op, spatial)
-        if _leaves_out_pixels(op):
-            image, strides = _read_pixels(image, init, strides), [1, 1]
-        result = build(image, transposed(taps, order), outs=[init], strides=strides, dilations=dilations)
-        return result if isinstance(result, ir.Value) else result.result
+def axes(op: Any) -> Sequence[Axes]:
+    """Return places of dims, for images; filters, and what the result starts with, have none."""
+    return [range(op.result.type.rank), (), (), range(op.result.type.rank)]
 
 
-def _leaves_out_pixels(op: Any) -> bool:
-    """Say whether a convolution with one tap has a stride."""
-    one = op.name == PLANE_FIRST and list(op.operands[1].type.shape[2:]) == [1, 1]
-    return one and max(strides_of(op, 2)) > 1
+def build(op: Any, inputs: Sequence[Any], orders: Orders) -> Any:
+    """Return the sums, or the largest elements, plus the bias."""
+    (image, taps, start, *bias), (form, order), last = inputs, FORMS[op.name], orders(op.result)
+    spatial = len(last) - (3 if op.name == GROUPED_FIRST else 2)
+    strides, dilations = strides_of(op, spatial), dilations_of(op, spatial)
+    init = zeros(in_order(sizes_of(start), last), start.type.element_type) if bias else transposed(start, last)
+    if not reads_all_pixels(op):
+        image, strides = _read_pixels(image, init, strides), [1, 1]
+    made = form(image, transposed(taps, order), outs=[init], strides=strides, dilations=dilations)
+    result = marked(made if isinstance(made, ir.Value) else made.result)
+    for spread in biases(op):
+        made = numbers_of(spread, "dimensions")
+        dims = [last.index(dim) for dim in range(len(last)) if dim not in made]
+        result = with_parts(result, bias, dims, arith.addf)
+    return result
+
+
+def biases(op: Any) -> list[Any]:
+    """Return the op that spreads the bias which the sums of a convolution start with; none where they start without."""
+    start = producer(op.operands[2]) if op.name in FORMS and "conv" in op.name else None
+    return [start] if start is not None and start.name == "linalg.broadcast" else []
+
+
+def handles_on_biases(handle: Any, op: Any) -> list[Any]:
+    """Emit a handle on the bias, from one on the convolution; fail where another one is spread, or otherwise."""
+    attributes = [{"dimensions": each.attributes["dimensions"]} for each in biases(op)]
+    return [operand_of(only_op(producer_of(handle, 2), "linalg.broadcast", each), 0) for each in attributes]
+
+
+def reads_all_pixels(op: Any) -> bool:
+    """Say whether a convolution or a pooling leaves out no pixels for having one tap and a stride."""
+    return op.name != PLANE_FIRST or list(op.operands[1].type.shape[2:]) != [1, 1] or max(strides_of(op, 2)) == 1
 
 
 def _read_pixels(image: Any, init: Any, strides: Sequence[int]) -> Any:
