@@ -146,6 +146,31 @@ class Recurrent:
         return _Lines({f"%{name}": self.values(name).shape for name in names} | {f"%{n}": s for n, s in states.items()})
 
 
+def gated_unit(rows: int, *, scaled: bool = False) -> str:
+    """Return a function of rows: their product with a matrix times the sigmoid of that with another one.
+
+    Args:
+        rows: How many there are.
+        scaled: Whether each result is multiplied by the fourth number of its row.
+    """
+    network, features = Recurrent("gru", batch=rows), 8
+    shape, columns = (rows, features), (GATES["gru"] * features, features)
+    weights = f"dense<{network.values('of_step').tolist()}> : {tensor_of(columns)}"
+    lines = _Lines({"%x": shape, "%of_step": columns, "%bias": columns[:1]})
+    value, gate = (lines.slice(lines.product("%x", "%of_step", "%bias"), [0, at], shape) for at in (0, features))
+    result = lines.each(MULTIPLY, value, lines.each(SIGMOID, gate))
+    result = lines.scaled(result, lines.slice("%x", [0, 3], (rows, 1))) if scaled else result
+    return f"""func.func @main(%x: {tensor_of(shape)}) -> {tensor_of(shape)} {{
+  %of_step = arith.constant {weights}
+  %bias = arith.constant dense<{network.values("bias").tolist()}> : {tensor_of(columns[:1])}
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+{lines.text}
+  return {result} : {tensor_of(shape)}
+}}
+"""
+
+
 @dataclass
 class _Lines:
     """Lines of a function; every method adds some and returns the name of the value that they make.
@@ -192,6 +217,12 @@ class _Lines:
         maps = [_map("i, j, k"), "affine_map<(i, j, k) -> (i, k)>", _map("i, j, k")]
         read = f"ins({sequence}, {state} : {self.type(sequence)}, {self.type(state)})"
         return self._generic(maps, read, 2, ADD, self.shapes[sequence])
+
+    def scaled(self, values: str, factors: str) -> str:
+        """Return rows multiplied by a factor each."""
+        read = f"ins({values}, {factors} : {self.type(values)}, {self.type(factors)})"
+        maps = [_map("i, j"), "affine_map<(i, j) -> (i, 0)>", _map("i, j")]
+        return self._generic(maps, read, 2, MULTIPLY, self.shapes[values])
 
     def each(self, body: Sequence[str], *values: str) -> str:
         """Return what a body makes of each element."""

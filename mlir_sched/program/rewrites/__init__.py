@@ -15,6 +15,7 @@ from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.padding.fused import FusedPadding
 from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
 from mlir_sched.program.rewrites.products.packed import PackedWeights
+from mlir_sched.program.rewrites.recurrent.fused_gates import FusedGates
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
@@ -34,6 +35,8 @@ def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
         (SingleDispatch(),),
         (SplitReduction(cores),),
         (JoinedSteps(),),
+        (FusedGates(),),
+        (FusedGates(), PackedWeights()),
         (FoldedConstants(),),
         (PermutedWeights(),),
         ATTENTION,

@@ -98,13 +98,18 @@ def copied(op: Any, operands: Sequence[Any]) -> Any:
 
 def copied_with_constants(op: Any, operands: Sequence[Any]) -> Any:
     """Return a copy of an op with other operands, and with copies of the constants that its bodies use from outside."""
-    outside = {value: copied(producer(value), []).result for value in dict.fromkeys(captured(op))}
+    outside = _copied_constants(op)
     copy = copied(op, operands)
     for inner in walk(copy):
         for place, operand in enumerate(inner.operands):
             if operand in outside:
                 inner.operands[place] = outside[operand]
     return copy
+
+
+def _copied_constants(op: Any) -> dict[Any, Any]:
+    """Return a copy of every constant that the bodies of an op use from outside."""
+    return {value: copied(producer(value), []).result for value in dict.fromkeys(captured(op))}
 
 
 def resized(op: Any, operands: Sequence[Any]) -> Any:
@@ -126,10 +131,15 @@ def is_elementwise(op: Any) -> bool:
     return bool(maps_of(op)[-1] == ir.AffineMap.get_identity(op.results[0].type.rank))
 
 
+def counts(op: Any) -> bool:
+    """Say whether the body of an op reads the numbers of its loops."""
+    return any(inner.name == "linalg.index" for inner in walk(op))
+
+
 def copied_body(op: Any, scalars: Sequence[Any]) -> Any:
-    """Return what the body of a structured op makes of scalars, by copies of its ops."""
+    """Return what the body of a structured op makes of scalars, by copies of its ops and of constants from outside."""
     *inner, end = op.regions[0].blocks[0]
-    values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True))
+    values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True)) | _copied_constants(op)
     for one in inner:
         made = copied(one.operation, [values[operand] for operand in one.operation.operands])
         values |= dict(zip(one.operation.results, made.results, strict=True))

@@ -16,6 +16,8 @@ MEMOIZED = "linalg.memoized_indexing_maps"
 """Attribute that MLIR writes into a named op when something asks for the op's maps; they follow from the name."""
 _EQUAL, _AT_MOST = 0, 3
 """Relations of two numbers: values of ``transform``'s ``MatchCmpIPredicate``."""
+Result = tuple[Any, int]
+"""A handle on an op, and the number of one of its results."""
 
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
@@ -58,19 +60,23 @@ def append_trial(library: ir.Module, symbol: str, body: Callable[[Any], Any]) ->
 
 
 def append_function(
-    library: ir.Module, symbol: str, arguments: Sequence[Any], result: Any, body: Callable[..., Any]
+    library: ir.Module,
+    symbol: str,
+    arguments: Sequence[Any],
+    results: Sequence[Any],
+    body: Callable[..., Sequence[Any]],
 ) -> None:
-    """Append a private ``util.func`` whose body gets its arguments and returns its result."""
+    """Append a private ``util.func`` whose body gets its arguments and returns its results."""
     attributes = {
         "sym_name": ir.StringAttr.get(symbol),
         "sym_visibility": ir.StringAttr.get("private"),
-        "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(arguments), [result])),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(arguments), list(results))),
     }
     with ir.InsertionPoint(library.body):
         function = ir.Operation.create("util.func", attributes=attributes, regions=1)
     block = function.regions[0].blocks.append(*arguments)
     with ir.InsertionPoint(block):
-        ir.Operation.create("util.return", operands=[body(*block.arguments)])
+        ir.Operation.create("util.return", operands=list(body(*block.arguments)))
 
 
 def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
@@ -209,22 +215,27 @@ def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
         results=[any_op],
         attributes={"symbol": ir.FlatSymbolRefAttr.get(function), "if_undefined": ir.UnitAttr.get()},
     )
-    replace_by(handle, imported.result, inputs)
+    replace_by([(handle, 0)], imported.result, inputs)
 
 
-def replace_by(handle: Any, function: Any, inputs: Sequence[Any], number: int = 0, *, any_size: bool = False) -> None:
-    """Emit the replacement of an op's result by the result of a function, inlined.
+def replace_by(results: Sequence[Result], function: Any, inputs: Sequence[Any], *, any_size: bool = False) -> None:
+    """Emit the replacement of results by those of a function, inlined behind the op that makes the first of them.
 
     Args:
-        handle: A handle on the op.
+        results: What is replaced.
         function: A handle on the function.
         inputs: Handles on its arguments.
-        number: Which result of the op is replaced.
         any_size: Whether tensors may have other sizes than those of the function, where these are not known.
     """
+    (first, _), given, replaced = results[0], _together(inputs), [result_of(*result) for result in results]
+    outputs = replaced[0] if len(replaced) == 1 else _together(replaced)
+    append_inlined_call(first, given, outputs, function, any_size=any_size)
+
+
+def _together(values: Sequence[Any]) -> Any:
+    """Emit a handle on the values of several handles."""
     any_value = transform.AnyValueType.get()
-    together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
-    append_inlined_call(handle, together.result, result_of(handle, number), function, any_size=any_size)
+    return ir.Operation.create("transform.merge_handles", operands=list(values), results=[any_value]).result
 
 
 def _values(name: str, handle: Any, numbers: Sequence[int]) -> Any:

@@ -113,7 +113,10 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
 
     @abstractmethod
     def compute(self, site: S, *inputs: Any) -> Any:
-        """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
+        """Return what replaces the result, computed from the inputs by ops at the current insertion point.
+
+        That is a list where a rewrite replaces several results of a site.
+        """
 
     def find(self, module: Any, site: S, matcher: str) -> Any:
         """Emit a handle on the ops of all sites of a kind; by default those that a matcher finds.
@@ -130,7 +133,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """Return the op of a replacement that carries the mark of the rewrite; by default the last op.
 
         Args:
-            result: The value that :meth:`compute` returned.
+            result: What :meth:`compute` returned.
         """
         return result.owner
 
@@ -198,16 +201,16 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
     def append_function(self, library: ir.Module, symbol: str, site: S) -> None:
         """Append the replacement of a kind of sites; arguments as of :meth:`append_kind`."""
 
-        def function(*inputs: Any) -> Any:
+        def function(*inputs: Any) -> Sequence[Any]:
             result = self.compute(site, *inputs)
             self.mark(site, result)
-            return result
+            return result if isinstance(result, list) else [result]
 
-        *types, result = self.types(site)
-        append_function(library, f"compute_{symbol}", types, result, function)
+        types, number = self.types(site), len(site.inputs)
+        append_function(library, f"compute_{symbol}", types[:number], types[number:], function)
 
     def types(self, site: S) -> list[ir.Type]:
-        """Return the types of the arguments of a replacement, and of its result; by default those of the site."""
+        """Return the types of the arguments of a replacement, and of what it returns; by default those of the site."""
         return [value.type for value in (*site.inputs, site.result)]
 
 

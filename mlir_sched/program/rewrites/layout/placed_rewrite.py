@@ -12,7 +12,15 @@ from iree.compiler.dialects import transform
 from mlir_sched.program.rewrites.dag_site import Handles, Path
 from mlir_sched.program.rewrites.layout.forms import form_of, match_form
 from mlir_sched.program.rewrites.linalg_ops import of_any_size
-from mlir_sched.program.rewrites.replacement import function_of, merged, ops_named, replace_by, require_number, split
+from mlir_sched.program.rewrites.replacement import (
+    Result,
+    function_of,
+    merged,
+    ops_named,
+    replace_by,
+    require_number,
+    split,
+)
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
@@ -97,6 +105,10 @@ class PlacedRewrite(SiteRewrite[P]):
     def inputs(self, op: Any, site: P, *others: Any) -> list[Any]:
         """Emit handles on the inputs, from handles on the op and on the other targets."""
 
+    def replaced_results(self, op: Any, site: P) -> list[Result]:
+        """Emit handles on the ops whose results are replaced, in the program's order; by default that of the site."""
+        return [(op, site.result.result_number)]
+
     def append_kind(self, library: ir.Module, symbol: str, site: P) -> None:
         """Append the replacement of a kind; the loop over a form holds the comparison."""
         self.append_function(library, symbol, site)
@@ -130,8 +142,8 @@ class PlacedRewrite(SiteRewrite[P]):
         with ir.InsertionPoint(each.body):
             function, op, *others = each.bodyTargets
             self.match(op, site)
-            inputs, number = self.inputs(op, site, *others), site.result.result_number
-            replace_by(op, function, inputs, number, any_size=site.any_size)
+            inputs = self.inputs(op, site, *others)
+            replace_by(self.replaced_results(op, site), function, inputs, any_size=site.any_size)
             transform.YieldOp()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import captured, producer, walk
+from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.constant_values import is_constant, scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import found_again
@@ -16,6 +16,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
     EXPAND,
     SLICE,
+    counts,
     depends_on,
     is_elementwise,
     maps_of,
@@ -155,9 +156,4 @@ def _is_alike_for_rows(step: Step, value: Any, globals_: frozenset[str]) -> bool
     rows = ir.AffineDimExpr.get(0)
     alike = not any(depends_on(expr, rows) for place in step.numbers for expr in maps[place].results)
     whole = step.place < len(op.operands) - 1 and maps[step.place] == maps[-1] and not [*start.uses]
-    return constant and alike and whole and not captured(op) and not _counts(op)
-
-
-def _counts(op: Any) -> bool:
-    """Say whether the body of an op reads the numbers of its loops."""
-    return any(inner.name == "linalg.index" for inner in walk(op))
+    return constant and alike and whole and not captured(op) and not counts(op)
