@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from channels_first_networks import function, layer, padded, weights
 
-PIXELS = "6x10"
-IMAGE = "1x4x8x12"
+PIXELS = "16x20"
+IMAGE = "1x4x18x22"
 
 
 def joined(n: int, values: str, sizes: tuple[int, int]) -> str:
@@ -15,7 +18,7 @@ def joined(n: int, values: str, sizes: tuple[int, int]) -> str:
     return f"\n  %joined{n} = tensor.concat dim(1) {values} : ({first}, {second}) -> {result}"
 
 
-def interleaved(n: int, value: str, channels: int) -> str:
+def interleaved(n: int | str, value: str, channels: int) -> str:
     """Return a shuffle of the two halves of a value's channels, ``%shuffled{n}``."""
     half, whole = channels // 2, f"tensor<1x{channels}x{PIXELS}xf32>"
     split, turned = f"1x2x{half}x{PIXELS}", f"1x{half}x2x{PIXELS}"
@@ -28,10 +31,52 @@ def interleaved(n: int, value: str, channels: int) -> str:
   %shuffled{n} = tensor.collapse_shape %turned{n} [[0], [1, 2], [3], [4]] : tensor<{turned}xf32> into {whole}"""
 
 
+def interleaving(channels: int) -> list[int]:
+    """Return where a shuffle of two halves reads its channels."""
+    return [half * channels // 2 + place for place in range(channels // 2) for half in range(2)]
+
+
+def selected(n: int | str, value: str, channels: int, places: Sequence[int], dim: int = 1) -> str:
+    """Return channels of a value as PyTorch's exporter writes ``index_select``, ``%shuffled{n}``.
+
+    Args:
+        n: A number of its own.
+        value: The value.
+        channels: How many it has.
+        places: Which of them are read.
+        dim: The dimension that is read in another order, if not that of channels.
+    """
+    source = ["1", str(channels), *PIXELS.split("x")]
+    result = [*source[:dim], str(len(places)), *source[dim + 1 :]]
+    kinds = ([*result, "f32"], [*source, "f32"], [result[dim], "i64"])
+    kind, whole, indices = (f"tensor<{'x'.join(each)}>" for each in kinds)
+    loops = "".join(f"\n    %loop{each} = linalg.index {each} : index" for each in range(4) if each != dim)
+    at = ", ".join("%at" if each == dim else f"%loop{each}" for each in range(4))
+    return f"""
+  %indices{n} = arith.constant dense<{[*places]}> : {indices}
+  %room{n} = tensor.empty() : {kind}
+  %shuffled{n} = linalg.generic {{indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d{dim})>,
+      affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+      ins(%indices{n} : {indices}) outs(%room{n} : {kind}) {{
+  ^bb0(%index: i64, %o: f32):{loops}
+    %at = arith.index_cast %index : i64 to index
+    %read = tensor.extract {value}[{at}] : {whole}
+    linalg.yield %read : f32
+  }} -> {kind}"""
+
+
+def by_indices(text: str, channels: int = 32) -> str:
+    """Return a program whose shuffles of so many channels are written by indices."""
+    for n, value in re.findall(r"%parts(\d+) = tensor.expand_shape (%\w+) ", text):
+        text = text.replace(interleaved(n, value, channels), selected(n, value, channels, interleaving(channels)))
+    return text
+
+
 def sliced(name: str, value: str, channels: int, first: int, size: int) -> str:
     """Return some channels of a value."""
     return f"""
-  %{name} = tensor.extract_slice {value}[0, {first}, 0, 0] [1, {size}, 6, 10] [1, 1, 1, 1]
+  %{name} = tensor.extract_slice {value}[0, {first}, 0, 0] [1, {size}, 16, 20] [1, 1, 1, 1]
     : tensor<1x{channels}x{PIXELS}xf32> to tensor<1x{size}x{PIXELS}xf32>"""
 
 
@@ -88,23 +133,26 @@ def _bias(name: str, channels: int) -> str:
     dimensions = [0, 2, 3]"""
 
 
-_PAD = "\n  " + padded("%value", f"1x32x{PIXELS}", "1x32x8x12", 81)
-_DEPTHWISE = layer(81, "depthwise_conv_2d_nchw_chw", "%pad81", ("1x32x8x12", "32x3x3", f"1x32x{PIXELS}"), 1)
-_POOLED = layer(82, "pooling_nchw_max", "%pad81", ("1x32x8x12", "3x3", f"1x32x{PIXELS}"), 1)
+_PAD = "\n  " + padded("%value", f"1x32x{PIXELS}", "1x32x18x22", 81)
+_DEPTHWISE = layer(81, "depthwise_conv_2d_nchw_chw", "%pad81", ("1x32x18x22", "32x3x3", f"1x32x{PIXELS}"), 1)
+_POOLED = layer(82, "pooling_nchw_max", "%pad81", ("1x32x18x22", "3x3", f"1x32x{PIXELS}"), 1)
 _GROUPS = """
-  %groups = tensor.expand_shape %value [[0], [1, 2], [3], [4]] output_shape [1, 2, 16, 6, 10]
-    : tensor<1x32x6x10xf32> into tensor<1x2x16x6x10xf32>"""
-_GROUPED = layer(83, "conv_2d_ngchw_gfchw", "%groups", ("1x2x16x6x10", "2x4x16x1x1", "1x2x4x6x10"), 1)
+  %groups = tensor.expand_shape %value [[0], [1, 2], [3], [4]] output_shape [1, 2, 16, 16, 20]
+    : tensor<1x32x16x20xf32> into tensor<1x2x16x16x20xf32>"""
+_GROUPED = layer(83, "conv_2d_ngchw_gfchw", "%groups", ("1x2x16x16x20", "2x4x16x1x1", "1x2x4x16x20"), 1)
 _GROUPED = _GROUPED.replace("tensor<3xi64>", "tensor<2xi64>")
 _MERGED = """
   %out80 = tensor.collapse_shape %out83 [[0], [1, 2], [3], [4]]
-    : tensor<1x2x4x6x10xf32> into tensor<1x8x6x10xf32>"""
+    : tensor<1x2x4x16x20xf32> into tensor<1x8x16x20xf32>"""
 _FLAT = """
-  %flat = tensor.collapse_shape %last [[0], [1], [2, 3]] : tensor<1x32x6x10xf32> into tensor<1x32x60xf32>"""
+  %flat = tensor.collapse_shape %last [[0], [1], [2, 3]] : tensor<1x32x16x20xf32> into tensor<1x32x320xf32>"""
+_MERGED_AT_ONCE = """
+  %flat = tensor.collapse_shape %turned87 [[0], [1, 2], [3, 4]] : tensor<1x16x2x16x20xf32> into tensor<1x32x320xf32>"""
+_ROWS = layer(86, "conv_1d_ncw_fcw", "%flat", ("1x32x320", "8x32x1", "1x8x320"), 1)
 _PIXELS = """
-  %out80 = tensor.expand_shape %out86 [[0], [1], [2, 3]] output_shape [1, 8, 6, 10]
-    : tensor<1x8x60xf32> into tensor<1x8x6x10xf32>"""
-_BOTH = "\n  %out80 = arith.addf %out84, %out85 : tensor<1x8x6x10xf32>"
+  %out80 = tensor.expand_shape %out86 [[0], [1], [2, 3]] output_shape [1, 8, 16, 20]
+    : tensor<1x8x320xf32> into tensor<1x8x16x20xf32>"""
+_BOTH = "\n  %out80 = arith.addf %out84, %out85 : tensor<1x8x16x20xf32>"
 ENDS = {
     "a product": pointwise(80, "%value", 32, 8),
     "numbers of channels": elementwise("last", "%value", 32) + pointwise(80, "%last", 32, 8),
@@ -114,9 +162,10 @@ ENDS = {
     + pointwise(80, "%out81", 32, 8),
     "two branches": _PAD + _DEPTHWISE + pointwise(84, "%out81", 32, 8) + pointwise(85, "%value", 32, 8) + _BOTH,
     "a pooling": _PAD + _POOLED + pointwise(80, "%out82", 32, 8),
-    "pixels in a row": elementwise("last", "%value", 32)
-    + _FLAT
-    + layer(86, "conv_1d_ncw_fcw", "%flat", ("1x32x60", "8x32x1", "1x8x60"), 1)
+    "pixels in a row": elementwise("last", "%value", 32) + _FLAT + _ROWS + _PIXELS,
+    "pixels and channels merged at once": interleaved(87, "%value", 32).rpartition("\n  %shuffled87")[0]
+    + _MERGED_AT_ONCE
+    + _ROWS
     + _PIXELS,
     "groups": _GROUPS + _GROUPED + _MERGED,
     "groups behind a depthwise convolution": _PAD

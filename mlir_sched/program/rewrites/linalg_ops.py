@@ -249,7 +249,7 @@ def gathered(source: Any, dims: Sequence[int], places: np.ndarray[Any, Any]) -> 
         return tensor.extract(source, at)
 
     init = tensor.empty(kind.shape, kind.element_type)
-    return generic([_constant(places)], init, maps, ["parallel"] * kind.rank, element)
+    return generic([_places(places)], init, maps, ["parallel"] * kind.rank, element)
 
 
 def searched(source: Any, dim: int, places: np.ndarray[Any, Any]) -> Any:
@@ -272,14 +272,19 @@ def searched(source: Any, dim: int, places: np.ndarray[Any, Any]) -> Any:
 
     maps = [dims_map(kind.rank + 1, each) for each in ([dim], read, result)]
     init, kinds = zeros(kind.shape, kind.element_type), ["parallel"] * kind.rank + ["reduction"]
-    return generic([_constant(places), source], init, maps, kinds, element)
+    return generic([_places(places), source], init, maps, kinds, element)
 
 
-def _constant(numbers: np.ndarray[Any, Any]) -> Any:
-    """Return a tensor of 32-bit integers."""
-    values = np.ascontiguousarray(numbers, dtype=np.int32)
-    kind = ir.RankedTensorType.get(list(values.shape), ir.IntegerType.get_signless(32))
+def constant(numbers: np.ndarray[Any, Any], element: Any) -> Any:
+    """Return a tensor of integers of a type."""
+    values = np.ascontiguousarray(numbers, dtype=f"i{element.width // 8}")
+    kind = ir.RankedTensorType.get(list(values.shape), element)
     return arith.constant(kind, ir.DenseElementsAttr.get(values, type=kind))
+
+
+def _places(numbers: np.ndarray[Any, Any]) -> Any:
+    """Return a tensor of 32-bit integers."""
+    return constant(numbers, ir.IntegerType.get_signless(32))
 
 
 def barrier(value: Any) -> Any:

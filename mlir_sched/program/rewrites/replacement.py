@@ -104,6 +104,16 @@ def match_type(value: Any, type_: ir.Type) -> None:
     ir.Operation.create("transform.iree.match.cast_compatible_type", operands=[value], attributes=attributes)
 
 
+def require_same(first: Any, second: Any) -> None:
+    """Emit a failure of the sequence unless two handles refer to the same value."""
+    attributes = {"deduplicate": ir.UnitAttr.get()}
+    found = [transform.AnyValueType.get()]
+    both = ir.Operation.create(
+        "transform.merge_handles", operands=[first, second], results=found, attributes=attributes
+    )
+    require_number(both.result, 1)
+
+
 def require_number(handle: Any, number: int) -> None:
     """Emit a failure of the sequence unless a handle refers to exactly ``number`` ops."""
     _require(handle, number, _EQUAL)

@@ -14,12 +14,14 @@ import numpy as np
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.channels.gathers import gather
+from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.order import Numbers
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EMPTY, EXPAND, SLICE, TRANSPOSE, groups_of
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EMPTY, EXPAND, GENERIC, SLICE, TRANSPOSE, groups_of
 
 T = TypeVar("T")
-ONE_TO_ONE = (COLLAPSE, EXPAND, TRANSPOSE)
-"""Moves whose result has all channels of what they read, each once."""
+REORDERING = (GENERIC, TRANSPOSE)
+"""Moves whose results have channels in another order, and which read them one by one where they lie side by side."""
 
 
 class Span(NamedTuple):
@@ -72,9 +74,19 @@ def read_span(op: Any, span: Span) -> Span | None:
     return None if rank is None else Span(span.first, rank)
 
 
-def moved_values(op: Any) -> list[Any]:
-    """Return the values whose channels a move moves."""
-    return list(op.operands) if op.name == CONCAT else [op.operands[0]]
+def read_links(op: Any) -> list[Link]:
+    """Return the values whose channels a move moves, as it reads them."""
+    if op.name == GENERIC:
+        return [Link(op, None)]
+    return [Link(op, place) for place in range(len(op.operands) if op.name == CONCAT else 1)]
+
+
+def keeps_all(op: Any) -> bool:
+    """Say whether the result of a move has all channels of what it reads, each once."""
+    if op.name == GENERIC:
+        found = gather(op)
+        return found is not None and sorted(found.places) == [*range(found.source.type.shape[found.dim])]
+    return op.name in (COLLAPSE, EXPAND, TRANSPOSE)
 
 
 def moved(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
@@ -83,7 +95,7 @@ def moved(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
     Args:
         op: The move.
         span: The dimensions of channels in its result.
-        numbers: The channels of :func:`moved_values`.
+        numbers: The channels of :func:`read_links`.
     """
     return _MOVES[op.name].moved(op, span, numbers)
 
@@ -148,10 +160,22 @@ def _order(transpose: Any) -> list[int]:
     return list(ir.DenseI64ArrayAttr(transpose.attributes["permutation"]))
 
 
+def _gathered_rank(op: Any, span: Span) -> int | None:
+    found = gather(op)
+    return span.rank if found is not None and span.first <= found.dim < span.end else None
+
+
+def _gathered(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
+    found = gather(op)
+    assert found is not None
+    return numbers[0].take(found.places, axis=found.dim - span.first)
+
+
 _MOVES: Mapping[str, Move] = {
     COLLAPSE: Move(_merged_rank, _reshaped),
     CONCAT: Move(_joined_rank, _joined),
     EXPAND: Move(_split_rank, _reshaped),
+    GENERIC: Move(_gathered_rank, _gathered),
     SLICE: Move(_sliced_rank, _sliced),
     TRANSPOSE: Move(_turned_rank, _turned),
 }

@@ -34,12 +34,22 @@ def numbered(size: int, first: int = 0) -> Numbers:
 def sorted_places(numbers: Numbers) -> Numbers:
     """Return the places of channels in the order of their numbers; those of a group stay together.
 
+    Channels that are read again stand behind all that are read once, and so on, so that they are runs, too.
+
     Args:
         numbers: The channels of all groups, which lie along all dimensions but the last one.
     """
     rows = numbers.reshape(-1, numbers.shape[-1])
-    starts = np.arange(len(rows), dtype=np.int64)[:, None] * rows.shape[1]
-    return (np.argsort(rows, axis=1, kind="stable") + starts).ravel()
+    places = [np.lexsort((row, _read_before(row))) + number * rows.shape[1] for number, row in enumerate(rows)]
+    return np.concatenate(places)
+
+
+def _read_before(numbers: Numbers) -> Numbers:
+    """Return how often each channel stands in front of its place."""
+    order = np.argsort(numbers, kind="stable")
+    found = np.empty_like(numbers)
+    found[order] = numbered(numbers.size) - np.searchsorted(numbers[order], numbers[order])
+    return found
 
 
 def runs(numbers: Sequence[int], sizes: Sequence[int]) -> list[Run]:

@@ -1,21 +1,16 @@
-"""Where the channels of a value come from: through slices, joins, reshapes and transposes, back to what makes them."""
+"""Where the channels of a value come from: back through slices, joins, reshapes, transposes and gathers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.channels.moves import Span, moved, moved_values, read_span
+from mlir_sched.program.rewrites.channels.moves import Span, moved, read_links, read_span
 from mlir_sched.program.rewrites.channels.order import Numbers, numbered
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.seen import kind
-
-MOST_MOVES = 64
-"""Moves one behind the other that channels are followed through. A script compares all of them for every site, so that
-scripts of programs with n of them in a row would have n^2 comparisons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,82 +18,90 @@ class Origin:
     """Where the channels of a value come from.
 
     Attributes:
-        sources: The values that have the channels along one dimension, each with the way to it.
-        moves: The ops from the value back to the sources.
+        sources: The values that have the channels along one dimension.
+        moves: The ops from the value back to the sources, and to others whose channels the value has none of.
         numbers: The channels of the value, by their numbers among those of all sources, one source behind the other.
-        form: A key, equal for values of equal moves of as many sources.
     """
 
-    sources: Mapping[Any, Path]
+    sources: tuple[Any, ...]
     moves: tuple[Any, ...]
     numbers: Numbers
-    form: tuple[Any, ...]
 
 
-def is_known(value: Any, span: Span) -> bool:
-    """Say whether the channels of a value come from values that have theirs along one dimension."""
-    if span.rank == 1:
-        return is_static_f32(value)
-    op = producer(value)
-    inner = read_span(op, span)
-    return inner is not None and all(is_known(each, inner) for each in moved_values(op))
+class Channels(NamedTuple):
+    """The channels of a value.
 
-
-def origin(value: Any, span: Span, way: Path) -> Origin:
-    """Return where the channels of a value come from.
-
-    Args:
-        value: The value; where its channels come from is known (:func:`is_known`).
+    Attributes:
+        value: The value.
         span: The dimensions that they lie along.
-        way: The way to the value.
     """
-    walked = _Walked(span.first)
-    numbers = walked.follow(value, span, way)
-    return Origin(walked.sources, tuple(walked.moves), numbers, walked.form)
+
+    value: Any
+    span: Span
+
+    @property
+    def read(self) -> list[Channels]:
+        """The channels that the op which makes the value moves; none where it does anything else, or none makes it."""
+        op = producer(self.value)
+        inner = read_span(op, self.span)
+        read = [] if inner is None else [Channels(link.value, inner) for link in read_links(op)]
+        return read if all(each.is_known for each in read) else []
+
+    @property
+    def is_known(self) -> bool:
+        """Whether they come from values that have theirs along one dimension."""
+        return is_static_f32(self.value) if self.span.rank == 1 else bool(self.read)
 
 
 @dataclass
-class _Walked:
-    """Moves while they are followed back.
+class Origins:
+    """Where channels of a program come from, each value followed back once.
 
     Attributes:
-        first: The first dimension of channels.
-        sources, moves: As those of an origin.
-        known: The channels of the values so far, by value and number of dimensions.
-        size: The channels of all sources so far.
+        sources: Those found so far, along one dimension each, with the number of the first channel of each.
     """
 
-    first: int
-    sources: dict[Any, Path] = field(default_factory=dict)
-    moves: list[Any] = field(default_factory=list)
-    known: dict[tuple[Any, int], Numbers] = field(default_factory=dict)
-    size: int = 0
+    sources: dict[Channels, int] = field(default_factory=dict)
+    _size: int = 0
+    _numbers: dict[Channels, Numbers] = field(default_factory=dict)
+    _read: dict[Channels, list[Channels]] = field(default_factory=dict)
 
-    def follow(self, value: Any, span: Span, way: Path) -> Numbers:
-        """Return the channels of a value; each value is followed once."""
-        key = value, span.rank
-        if key not in self.known:
-            self.known[key] = self._followed(value, span, way)
-        return self.known[key]
+    def of(self, channels: Channels) -> Origin:
+        """Return where channels come from that are known to come from somewhere."""
+        order = self._followed(channels)
+        for each in order:
+            if each not in self._numbers:
+                self._numbers[each] = self._number(each)
+        numbers, starts = self._numbers[channels], np.array([*self.sources.values()])
+        owners = np.searchsorted(starts, numbers, side="right") - 1
+        read, places = np.unique(owners, return_inverse=True)
+        sources = [[*self.sources][number] for number in read]
+        sizes = [source.value.type.shape[source.span.first] for source in sources]
+        first = np.cumsum([0, *sizes])[:-1]
+        local = numbers - starts[owners] + first[places.reshape(numbers.shape)]
+        moves = dict.fromkeys(producer(each.value) for each in reversed(order) if self._read[each])
+        return Origin(tuple(source.value for source in sources), tuple(moves), local)
 
-    def _followed(self, value: Any, span: Span, way: Path) -> Numbers:
-        op = producer(value)
-        inner = read_span(op, span)
-        ends = span.rank == 1 and len(way) > MOST_MOVES
-        if inner is None or ends or not all(is_known(each, inner) for each in moved_values(op)):
-            return self._source(value, way)
-        self.moves.append(op)
-        read = enumerate(moved_values(op))
-        return moved(op, span, [self.follow(each, inner, (*way, place)) for place, each in read])
+    def _followed(self, channels: Channels) -> list[Channels]:
+        """Return channels and all that they are read from, each behind what it is read from."""
+        found, waiting = dict[Channels, None](), [channels]
+        while waiting:
+            last = waiting[-1]
+            left = [each for each in self._reads(last) if each not in found]
+            if not left:
+                found[waiting.pop()] = None
+            waiting += reversed(left)
+        return list(found)
 
-    def _source(self, value: Any, way: Path) -> Numbers:
-        self.sources[value] = way
-        numbers = numbered(value.type.shape[self.first], self.size)
-        self.size += len(numbers)
-        return numbers
+    def _reads(self, channels: Channels) -> list[Channels]:
+        if channels not in self._read:
+            self._read[channels] = channels.read
+        return self._read[channels]
 
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """A key, equal for equal moves of as many sources."""
-        made = [*self.sources, *(op.result for op in self.moves)]
-        return tuple((kind(op), *(made.index(each) for each in moved_values(op))) for op in self.moves)
+    def _number(self, channels: Channels) -> Numbers:
+        """Return the numbers of channels, given those of what they are read from."""
+        if read := self._read[channels]:
+            return moved(producer(channels.value), channels.span, [self._numbers[each] for each in read])
+        first, size = self._size, channels.value.type.shape[channels.span.first]
+        self.sources[channels], self._size = first, first + size
+        return numbered(size, first)

@@ -14,11 +14,13 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captured, producer, walk
 from mlir_sched.payload import PAD
+from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
     EXPAND,
+    collapse,
     copied_with_constants,
     depends_on,
     groups_of,
@@ -40,6 +42,7 @@ class Passing:
         numbers: The ways from the op to its numbers per channel, each with the dimension that channels lie along.
         others: The ways to what else it reads, which is the same for all channels.
         starts: Which of its operands are made by ops that say so.
+        merged: The dimensions of channels, in what it reads, that it makes one; none where they are one before.
     """
 
     op: Any
@@ -47,16 +50,28 @@ class Passing:
     numbers: Mapping[Path, int]
     others: tuple[Path, ...] = ()
     starts: tuple[int, ...] = ()
+    merged: tuple[int, ...] = ()
 
     @property
-    def read(self) -> Mapping[Path, Any]:
+    def links(self) -> list[Link]:
+        """The channels, and what is made by ops that say so, as it reads them."""
+        return [Link(self.op, place) for place in (self.place, *self.starts)]
+
+    @property
+    def ops(self) -> list[Any]:
+        """The op, and those that make its operands and say so."""
+        return [self.op, *(producer(self.op.operands[place]) for place in self.starts)]
+
+    @property
+    def read(self) -> Mapping[Path, Link]:
         """Its numbers, and what else it reads, by the ways to them."""
         return {way: self._at(way) for way in (*self.numbers, *self.others)}
 
-    def _at(self, way: Path) -> Any:
+    def _at(self, way: Path) -> Link:
         """Return the operand that a way leads to, or what that is a copy of."""
-        value = self.op.operands[way[0]]
-        return value if len(way) == 1 else producer(value).operands[way[1]]
+        if len(way) == 1:
+            return Link(self.op, way[0])
+        return Link(producer(self.op.operands[way[0]]), way[1])
 
     def copy(self, value: Any, given: Mapping[Path, Any]) -> Any:
         """Return the result for other channels.
@@ -65,10 +80,18 @@ class Passing:
             value: The channels.
             given: The numbers of these channels, and what else is read, by the ways from the op.
         """
+        if self.merged:
+            return collapse(value, self._groups)
         operands = {self.place: value}
         for way, each in given.items():
             operands[way[0]] = each if len(way) == 1 else repeated(producer(self.op.operands[way[0]]), each)
         return copied_with_constants(self.op, [operands[place] for place in range(len(operands))]).results[0]
+
+    @property
+    def _groups(self) -> list[list[int]]:
+        """The dimensions that it merges, of channels that lie along one."""
+        first, more = self.merged[0], len(self.merged) - 1
+        return [sorted({dim - min(max(dim - first, 0), more) for dim in group}) for group in groups_of(self.op)]
 
 
 def passing(op: Any, dim: int, facts: Facts) -> Passing | None:
@@ -84,7 +107,7 @@ def passing(op: Any, dim: int, facts: Facts) -> Passing | None:
     if op.name == PAD:
         return Passing(op, 0, {}) if number_around(op) and not any(side[dim] for side in sides_of(op)) else None
     if op.name in (COLLAPSE, EXPAND):
-        return Passing(op, 0, {}) if _reshapes_others(op, dim) else None
+        return Passing(op, 0, {}) if _reshapes_others(op, dim) else _merging(op, dim)
     return _structured(op, dim, facts) if _is_structured(op) and op.results[0].type.rank > dim else None
 
 
@@ -134,6 +157,13 @@ def _reshapes_others(op: Any, dim: int) -> bool:
     static = len(op.operands) == 1 and is_static_f32(op.operands[0])
     inside = static and dim < min(map(len, (groups, *shapes)))
     return inside and dim in groups[dim] and shapes[0][dim] == shapes[1][dim]
+
+
+def _merging(op: Any, dim: int) -> Passing | None:
+    """Return a reshape that makes one dimension of those of channels, and of others behind them."""
+    groups = groups_of(op)
+    merged = tuple(groups[dim]) if op.name == COLLAPSE and dim < len(groups) else ()
+    return Passing(op, 0, {}, merged=merged) if len(merged) > 1 and merged[0] == dim else None
 
 
 def _is_structured(op: Any) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.channels.moves import Span, moved
+from mlir_sched.program.rewrites.channels.gathers import is_gather, unseen_indices
+from mlir_sched.program.rewrites.channels.guarded import Guard
+from mlir_sched.program.rewrites.channels.links import Link
+from mlir_sched.program.rewrites.channels.moves import Span, moved, read_links
 from mlir_sched.program.rewrites.channels.order import Numbers, Run, numbered, runs, sorted_places
 from mlir_sched.program.rewrites.channels.origin import Origin
 from mlir_sched.program.rewrites.channels.passing import Passing
-from mlir_sched.program.rewrites.dag_site import Path
+from mlir_sched.program.rewrites.layout.forms import form_of
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedSite
 from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
 
@@ -22,16 +24,20 @@ class Step:
     """An op between the moves of channels and the linear op that reads them.
 
     Attributes:
-        op: A move that keeps all channels, or an op that computes every channel alike.
-        way: The way to the op.
+        op: A move that keeps all channels, or an op that computes every channel alike; a reshape of channels and of
+            pixels does both.
         span: The dimensions of channels in its result.
-        passing: What is known of an op that computes; None for a move.
+        passing: What is known of an op that computes; None for one that only moves.
     """
 
     op: Any
-    way: Path
     span: Span
     passing: Passing | None
+
+    @property
+    def links(self) -> list[Link]:
+        """What it reads that makes its channels, or says what they start with."""
+        return read_links(self.op) if self.passing is None else self.passing.links
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,52 +49,69 @@ class PermutedRead(PlacedSite):
         linear: What is known of it.
         span: The dimensions of channels in what it reads: one, or one of groups and one of the channels of each.
         steps: The ops in front of it, the nearest one first.
-        end: The way to what the last of them reads.
-        origin: Where the channels of that come from.
+        origin: Where the channels of what the last of them reads come from.
+        guards: Indices that the weights are no numbers without.
     """
 
     op: Any
     linear: Linear
     span: Span
     steps: tuple[Step, ...]
-    end: Path
     origin: Origin
+    guards: tuple[Guard, ...] = ()
 
     @cached_property
-    def compared(self) -> Mapping[Path, Any]:
-        """The linear op, the ops in front of it, and those that say what these start with; no moves behind them."""
-        starts = {
-            (*way, place): producer(each.op.operands[place]) for way, each in self.passed for place in each.starts
-        }
-        return {(): self.op} | {step.way: step.op for step in self.steps} | starts
+    def links(self) -> list[Link]:
+        """What the linear op, the ops in front of it and the moves read that has to be what it is."""
+        steps = (link for step in self.steps for link in step.links)
+        moves = (link for op in self.origin.moves for link in read_links(op))
+        return [Link(self.op, self.linear.image), *steps, *moves]
 
     @cached_property
-    def form(self) -> tuple[Hashable, ...]:
-        """A key, equal for sites whose ops and moves are compared alike, and lead to the inputs alike."""
-        return *super().form, self.span, self.end, *self.origin.sources.values(), *self.origin.form
-
-    @property
-    def built(self) -> tuple[Hashable, ...]:
-        """Nothing that does not follow from the form."""
-        return ()
-
-    @cached_property
-    def leaves(self) -> Mapping[Path, Any]:
-        """The values that the replacement is computed from, by the ways to them."""
-        own = {way: self.op.operands[way[0]] for way in (self.weights, self.start)}
-        sources = {way: value for value, way in self.origin.sources.items()}
-        read = {(*way, *to): value for way, each in self.passed for to, value in each.read.items()}
-        return sources | own | read
+    def leaves(self) -> list[Link]:
+        """What the replacement is computed from: sources, weights, what sums start with, what ops read, and guards."""
+        read = {link.value: link for link in reversed(self.links)}
+        passed = (link for each in self.passed for link in each.read.values())
+        own = (Link(self.op, place) for place in (self.linear.weights, INIT))
+        return [*map(read.__getitem__, self.origin.sources), *own, *passed, *(guard.link for guard in self.guards)]
 
     @property
     def inputs(self) -> list[Any]:
         """The values that the replacement is computed from."""
-        return list(self.leaves.values())
+        return [link.value for link in self.leaves]
 
     @property
-    def passed(self) -> list[tuple[Path, Passing]]:
-        """The ops in front of it that compute something, the farthest one first, with the ways to them."""
-        return [(step.way, step.passing) for step in reversed(self.steps) if step.passing is not None]
+    def targets(self) -> tuple[Any, ...]:
+        """The linear op, and the others that read what the replacement is computed from."""
+        return tuple(dict.fromkeys((self.op, *(link.op for link in self.leaves))))
+
+    @property
+    def placed(self) -> list[Any]:
+        """All ops that are compared."""
+        return list(dict.fromkeys((*(link.op for link in self.links), *self._computing)))
+
+    @cached_property
+    def form(self) -> tuple[Hashable, ...]:
+        """A key, equal for sites that compute alike, of what a script finds alike."""
+        targets = self.targets
+        leaves = ((targets.index(link.op), link.form) for link in self.leaves)
+        return *map(form_of, self._computing), self.span, *leaves
+
+    @property
+    def _computing(self) -> list[Any]:
+        """The linear op, and those that compute something in front of it."""
+        return [self.op, *(op for each in self.passed for op in each.ops)]
+
+    @cached_property
+    def built(self) -> tuple[Hashable, ...]:
+        """The runs that are read, and the order of channels in weights and on the way."""
+        orders = (self.weight_places, *self.orders, *(guard.expected for guard in self.guards))
+        return *self.runs, *(tuple(each.ravel().tolist()) for each in orders)
+
+    @property
+    def passed(self) -> list[Passing]:
+        """The ops in front of it that compute something, the farthest one first."""
+        return [step.passing for step in reversed(self.steps) if step.passing is not None]
 
     @property
     def moves(self) -> list[Any]:
@@ -96,14 +119,10 @@ class PermutedRead(PlacedSite):
         return [*(step.op for step in self.steps if step.passing is None), *self.origin.moves]
 
     @property
-    def weights(self) -> Path:
-        """The way to the weights."""
-        return (self.linear.weights,)
-
-    @property
-    def start(self) -> Path:
-        """The way to what the sums start with."""
-        return (INIT,)
+    def unseen(self) -> list[Guard]:
+        """The indices on the way that no script sees."""
+        gathers = [op for op in self.moves if is_gather(op)]
+        return [Guard(Link(op, place), numbers) for op in gathers for place, numbers in unseen_indices(op)]
 
     @property
     def weight_dims(self) -> list[int]:
@@ -118,10 +137,9 @@ class PermutedRead(PlacedSite):
         return runs(self._arranged[0].ravel()[self._places].tolist(), sizes)
 
     @property
-    def orders(self) -> Mapping[Path, Numbers]:
-        """Which channels the ops on the way compute, in their new order, by the ways to the ops."""
-        ways = (way for way, _ in self.passed)
-        return {way: each.ravel()[self._places] for way, each in zip(ways, self._arranged[1:], strict=True)}
+    def orders(self) -> list[Numbers]:
+        """Which channels each of the ops on the way computes, in their new order."""
+        return [each.ravel()[self._places] for each in self._arranged[1:]]
 
     @property
     def weight_places(self) -> Numbers:
@@ -145,8 +163,8 @@ class PermutedRead(PlacedSite):
         """The channels that are read, by their numbers among those of the sources, then of each op on the way."""
         known = [self.origin.numbers]
         for step in reversed(self.steps):
-            if step.passing is None:
+            if step.passing is None or step.passing.merged:
                 known = [moved(step.op, step.span, [each]) for each in known]
-            else:
+            if step.passing is not None:
                 known.append(numbered(known[0].size))
         return known

@@ -14,19 +14,19 @@ times the sum of all magnitudes, in both programs (Higham, Accuracy and Stabilit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.channels.finding import permuted_reads
+from mlir_sched.program.rewrites.channels.guarded import guarded
+from mlir_sched.program.rewrites.channels.links import compare
 from mlir_sched.program.rewrites.channels.order import Run
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
-from mlir_sched.program.rewrites.dag_site import Handles, Path
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.linalg_ops import concatenated, copied, expand, gathered, searched, slice_of
-from mlir_sched.program.rewrites.replacement import match_dag
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
@@ -35,33 +35,38 @@ class PermutedWeights(PlacedRewrite[PermutedRead]):
     """Reads channels in the order in which they are made, with weights in that order."""
 
     name = "permuted_weights"
+    typed = True
 
     def sites(self, program: WalkedProgram) -> list[PermutedRead]:
         """Return the linear ops that read permuted channels."""
         return permuted_reads(program)
 
     def match(self, root: Any, site: PermutedRead) -> None:
-        """Emit the comparison of the linear op, of the ops in front of it, and of all moves."""
-        super().match(root, site)
-        if site.origin.moves:
-            match_dag(site.origin.moves[0], list(site.origin.sources), Handles(root).producer(site.end))
+        """Emit nothing: all ops are compared before the first one is replaced."""
+
+    def compare(self, sites: Sequence[PermutedRead], handles: Mapping[Any, Any]) -> None:
+        """Emit the comparison of the linear ops, of the ops in front of them, and of all moves, each once."""
+        ops = dict.fromkeys(op for site in sites for op in site.placed)
+        compare([*ops], [link for site in sites for link in site.links], handles)
 
     def inputs(self, op: Any, site: PermutedRead, *others: Any) -> list[Any]:
         """Emit handles on the sources, the weights, and what else is read."""
-        del others
-        return list(map(Handles(op).value, site.leaves))
+        handles = dict(zip(site.targets, (op, *others), strict=True))
+        return [link.handle(handles[link.op]) for link in site.leaves]
 
     def compute(self, site: PermutedRead, *inputs: Any) -> Any:
         """Return the result from runs of channels, with permuted weights."""
-        given, first = dict(zip(site.leaves, inputs, strict=True)), site.span.first
-        sources = [given[way] for way in site.origin.sources.values()]
+        count, first = len(site.origin.sources), site.span.first
+        sources, (weights, start, *read) = inputs[:count], inputs[count:]
         value = concatenated([_part(sources[run.source], run, first) for run in site.runs], first)
-        value = _grouped(site, _passed(site, value, given))
-        weights = given[site.weights]
+        left = iter(read)
+        value = _grouped(site, _passed(site, value, left))
+        if site.guards:
+            weights = guarded(weights, [(next(left), guard.expected) for guard in site.guards])
         if not site.is_sorted:
             weights = gathered(weights, site.weight_dims, site.weight_places)
         factors = {site.linear.weights: weights, site.linear.image: value}
-        return copied(site.op, [factors[0], factors[1], given[site.start]]).results[0]
+        return copied(site.op, [factors[0], factors[1], start]).results[0]
 
     def emit(self, module: Any, sites: Sequence[Sequence[PermutedRead]], program: WalkedProgram) -> Any:
         """Emit the replacements; what several of them compute alike is computed once."""
@@ -77,13 +82,12 @@ def _part(source: Any, run: Run, dim: int) -> Any:
     return slice_of(source, offsets, [*shape[:dim], run.size, *shape[dim + 1 :]])
 
 
-def _passed(site: PermutedRead, value: Any, given: Mapping[Path, Any]) -> Any:
-    """Return what the ops in front of the linear op make of channels in their new order."""
-    for way, passing in site.passed:
-        order = site.orders[way]
-        others = {each: given[*way, *each] for each in passing.others}
-        own = {each: searched(given[*way, *each], dim, order) for each, dim in passing.numbers.items()}
-        value = passing.copy(value, others | own)
+def _passed(site: PermutedRead, value: Any, given: Iterator[Any]) -> Any:
+    """Return what the ops in front of the linear op make of channels in their new order, given what else they read."""
+    for passing, order in zip(site.passed, site.orders, strict=True):
+        read = {way: next(given) for way in passing.read}
+        own = {way: searched(read[way], dim, order) for way, dim in passing.numbers.items()}
+        value = passing.copy(value, read | own)
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from iree.compiler import ir
 from iree.compiler.dialects import transform
@@ -60,6 +60,11 @@ class PlacedSite(ABC):
         return (self.op,)
 
     @property
+    def placed(self) -> list[Any]:
+        """All ops that a script finds by their places; by default the targets."""
+        return list(self.targets)
+
+    @property
     def compared(self) -> Mapping[Path, Any]:
         """The ops that are compared, by the ways to them from the op."""
         return {(): self.op}
@@ -83,7 +88,12 @@ class PlacedRewrite(SiteRewrite[P]):
 
     One loop replaces the ops of a form, each by the function of its kind. The script fails where an op has another form
     than it had, or reads or makes values of other types than the function does.
+
+    Attributes:
+        typed: Whether ops are looked for by the types of their results, too: where most ops of a name are others.
     """
+
+    typed: ClassVar[bool] = False
 
     def numbers(self, sites: Sequence[Sequence[P]]) -> list[int]:
         """Return the numbers of the functions; kinds that differ in sizes alone may have one."""
@@ -100,6 +110,9 @@ class PlacedRewrite(SiteRewrite[P]):
         handles = Handles(root)
         for way, op in site.compared.items():
             match_form(handles.producer(way), op)
+
+    def compare(self, sites: Sequence[P], handles: Mapping[Any, Any]) -> None:
+        """Emit what is compared of all sites together, given handles on their ops; by default nothing."""
 
     @abstractmethod
     def inputs(self, op: Any, site: P, *others: Any) -> list[Any]:
@@ -118,7 +131,9 @@ class PlacedRewrite(SiteRewrite[P]):
 
         An op is replaced before those in front of it: a replacement reads results that are still those of the targets.
         """
-        handles = _handles(module, (op for alike in sites for site in alike for op in site.targets), program)
+        every = [site for alike in sites for site in alike]
+        handles = _handles(module, (op for site in every for op in site.placed), program, typed=self.typed)
+        self.compare(every, handles)
         places, numbers = {op: place for place, op in enumerate(handles)}, self.numbers(sites)
         functions = {number: function_of(f"compute_{self.symbol}_{number}") for number in dict.fromkeys(numbers)}
         forms: dict[Hashable, list[tuple[P, Any]]] = {}
@@ -147,15 +162,26 @@ class PlacedRewrite(SiteRewrite[P]):
             transform.YieldOp()
 
 
-def _handles(module: Any, ops: Iterable[Any], program: WalkedProgram) -> dict[Any, Any]:
-    """Emit handles on all ops that have the name of one of some ops, and return them by op, each name's in order."""
-    named: dict[str, list[Any]] = {op.name: [] for op in ops}
+def _handles(module: Any, ops: Iterable[Any], program: WalkedProgram, *, typed: bool) -> dict[Any, Any]:
+    """Emit handles on all ops that have the name of one of some ops, and return them by op, each name's in order.
+
+    Args:
+        module: A handle on the program's module.
+        ops: The ops.
+        program: The program.
+        typed: Whether only ops with the types of these ops' first results are looked for.
+    """
+
+    def sought(op: Any) -> tuple[str, ir.Type | None]:
+        return op.name, op.results[0].type if typed and len(op.results) else None
+
+    alike: dict[tuple[str, ir.Type | None], list[Any]] = {sought(op): [] for op in ops}
     for op in program.ops:
-        if op.name in named:
-            named[op.name].append(op)
+        if sought(op) in alike:
+            alike[sought(op)].append(op)
     handles = dict[Any, Any]()
-    for name, alike in named.items():
-        found = ops_named(module, name)
-        require_number(found, len(alike))
-        handles |= zip(alike, split(found, len(alike)), strict=True)
+    for (name, result), same in alike.items():
+        found = ops_named(module, name, result=result)
+        require_number(found, len(same))
+        handles |= zip(same, split(found, len(same)), strict=True)
     return handles

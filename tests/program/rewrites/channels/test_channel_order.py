@@ -22,6 +22,12 @@ def test_the_channels_of_a_group_stay_in_it() -> None:
     assert sorted_places(numbers).tolist() == [1, 2, 0, 4, 5, 3]
 
 
+def test_channels_that_are_read_twice_are_runs_twice() -> None:
+    numbers = np.array([0, 1, 2, 1, 2, 2])
+    assert numbers[sorted_places(numbers)].tolist() == [0, 1, 2, 1, 2, 2]
+    assert sorted_places(numbers[::-1]).tolist() == [5, 2, 0, 4, 1, 3]
+
+
 @given(SIZES, st.randoms(use_true_random=False))
 def test_runs_have_the_channels_in_their_order(sizes: list[int], rng: Random) -> None:
     numbers = numbered(sum(sizes)).tolist()

@@ -14,15 +14,27 @@ import pytest
 from channels_first_networks import function, layer
 from iree.compiler import ir
 from iree_cases import FLAGS
-from permuted_channels import ENDS, IMAGE, PIXELS, ending, joined, pointwise, sliced
+from permuted_channels import (
+    ENDS,
+    IMAGE,
+    PIXELS,
+    by_indices,
+    ending,
+    interleaving,
+    joined,
+    pointwise,
+    selected,
+    sliced,
+)
 from rewriting import compiled_to, left_out, library_for, run, write
 from scaled_channels import as_argument, as_parameters, read_again
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites import pipeline
-from mlir_sched.program.rewrites.channels import permuted_weights
+from mlir_sched.program.rewrites.channels import moves, permuted_weights
 from mlir_sched.program.rewrites.channels.finding import permuted_reads
+from mlir_sched.program.rewrites.channels.gathers import Gather, gather
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
 from mlir_sched.program.rewrites.channels.permuted_weights import PermutedWeights
@@ -32,6 +44,7 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.testing import RewriteTests
+from mlir_sched.transform_scripts.script.building import new_library
 from mlir_sched.transform_scripts.script.form import script_context
 
 BLOCKS = 2
@@ -45,9 +58,10 @@ def found(text: str) -> Iterator[list[PermutedRead]]:
         yield permuted_reads(program)
 
 
+@pytest.mark.parametrize("shuffled", [str, by_indices], ids=["transposed", "gathered"])
 @pytest.mark.parametrize("end", ENDS)
-def test_every_linear_op_reads_runs_of_channels(end: str) -> None:
-    with found(ending(end)) as sites:
+def test_every_linear_op_reads_runs_of_channels(end: str, shuffled: Callable[[str], str]) -> None:
+    with found(shuffled(ending(end))) as sites:
         assert len(sites) == BLOCKS + (2 if end == "two branches" else 1)
         sizes = [[run.size for run in site.runs] for site in sites]
         assert sizes[:2] == [[8, 8], [4, 4, 8]]
@@ -55,17 +69,69 @@ def test_every_linear_op_reads_runs_of_channels(end: str) -> None:
 
 
 PRODUCT, DEPTHWISE = ending("a product"), ending("a padded depthwise convolution")
+GATHERED = by_indices(PRODUCT)
+
+
+def convolution(channels: int) -> str:
+    """Return a convolution that makes channels, ``%out90``."""
+    return layer(90, "conv_2d_nchw_fchw", "%image", (IMAGE, f"{channels}x4x3x3", f"1x{channels}x{PIXELS}"), 1)
+
+
+def picked(places: Sequence[int], channels: int = 32, dim: int = 1) -> str:
+    """Return a program that reads channels, or rows, by indices."""
+    read = len(places) if dim == 1 else channels
+    text = convolution(channels) + selected(0, "%out90", channels, places, dim) + pointwise(80, "%shuffled0", read, 8)
+    return function(IMAGE, text, "%out80", f"1x8x{PIXELS}")
+
+
+AT = "%at = arith.index_cast %index : i64 to index"
+FROM_END = """%zero = arith.constant 0 : i64
+    %size = arith.constant 32 : i64
+    %below = arith.cmpi slt, %index, %zero : i64
+    %from_end = arith.addi %index, %size : i64
+    %in = arith.select %below, %from_end, %index : i64
+    %at = arith.index_cast %in : i64 to index"""
+REVERSED = """%last = arith.constant 31 : index
+    %loop1 = linalg.index 1 : index
+    %at = arith.subi %last, %loop1 : index"""
+PICKED = {
+    "in another order": (picked(interleaving(32)), [(0, 0, 32)]),
+    "counted from the end": (picked([place - 32 for place in interleaving(32)]).replace(AT, FROM_END), [(0, 0, 32)]),
+    "computed from the loop": (picked([0] * 32).replace(AT, REVERSED), [(0, 0, 32)]),
+    "some of them": (picked([*range(31, 15, -1)]), [(0, 16, 16)]),
+    "some of them twice": (picked([*range(32), *range(8, 24)]), [(0, 0, 32), (0, 8, 16)]),
+}
+
+
+def as_resource(text: str) -> str:
+    """Return a program whose indices stand behind its text."""
+    (indices,) = re.findall(r"%indices0 = arith.constant dense<\[([^]]*)]>", text)
+    numbers = np.array([int(place) for place in indices.split(", ")], dtype="<i8")
+    blob = "08000000" + numbers.tobytes().hex().upper()
+    text = text.replace(f"dense<[{indices}]>", "dense_resource<indices>")
+    return f'{text}{{-#\n  dialect_resources: {{ builtin: {{ indices: "0x{blob}" }} }}\n#-}}\n'
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_channels_that_are_read_by_constant_indices_are_read_in_runs(name: str) -> None:
+    text, runs = PICKED[name]
+    with found(text) as sites, found(as_resource(text)) as others:
+        assert [site.runs for site in sites] == [site.runs for site in others] == [runs]
+        assert [site.weight_places.tolist() for site in sites] == [site.weight_places.tolist() for site in others]
+
+
 IN_ORDER = function(
     IMAGE,
-    layer(90, "conv_2d_nchw_fchw", "%image", (IMAGE, "16x4x3x3", f"1x16x{PIXELS}"), 1)
+    convolution(16)
     + pointwise(0, "%out90", 16, 16)
     + joined(0, "%out90, %out0", (16, 16))
     + pointwise(80, "%joined0", 32, 8),
     "%out80",
     f"1x8x{PIXELS}",
 )
-ROWS = PRODUCT.replace("1x2x16x6x10", "1x32x2x3x10").replace("1x16x2x6x10", "1x32x3x2x10")
-ROWS = ROWS.replace("1, 2, 16, 6, 10", "1, 32, 2, 3, 10").replace("[0, 2, 1, 3, 4]", "[0, 1, 3, 2, 4]")
+ROWS = PRODUCT.replace("1x2x16x16x20", "1x32x2x8x20").replace("1x16x2x16x20", "1x32x8x2x20")
+ROWS = ROWS.replace("1, 2, 16, 16, 20", "1, 32, 2, 8, 20").replace("[0, 2, 1, 3, 4]", "[0, 1, 3, 2, 4]")
+FIRST_OUTSIDE = "%indices1 = arith.constant dense<[32"
 LEFT_ALONE = {
     "another reader needs the order of the model": read_again(
         PRODUCT.replace("  return", sliced("again", "%shuffled1", 32, 0, 8).lstrip("\n") + "\n  return"), "%again"
@@ -77,7 +143,17 @@ LEFT_ALONE = {
         "%out79",
     ),
     "numbers of a depthwise convolution that are an argument": as_argument(DEPTHWISE, "f81"),
-    "runs of few channels": ending("a product", 4),
+    "less is transposed than copies take": (
+        PRODUCT.replace("16x20", "2x2").replace("18x22", "4x4").replace("16, 20", "2, 2")
+    ),
+    "indices that are an argument": as_argument(GATHERED, "indices1"),
+    "indices outside of the channels": GATHERED.replace("%indices1 = arith.constant dense<[0", FIRST_OUTSIDE),
+    "rows in another order": GATHERED.replace(
+        selected(1, "%joined1", 32, interleaving(32)), selected(1, "%joined1", 32, interleaving(16), dim=2)
+    ),
+    "indices of rows and channels": GATHERED.replace(
+        "tensor.extract %joined1[%loop0, %at, %loop2", "tensor.extract %joined1[%loop0, %at, %loop3"
+    ),
     "channels in the order in which they are made": IN_ORDER,
     "rows that are shuffled": ROWS.replace("[[0], [1, 2], [3], [4]]", "[[0], [1], [2, 3], [4]]"),
 }  # fmt: skip
@@ -94,8 +170,7 @@ def test_what_is_left_alone(name: str) -> None:
 def test_the_same_channels_of_two_slices_are_read_as_one_run() -> None:
     """Halves that are exchanged are the whole, with the weights exchanged."""
     halves = sliced("low", "%out90", 32, 0, 16) + sliced("high", "%out90", 32, 16, 16)
-    text = layer(90, "conv_2d_nchw_fchw", "%image", (IMAGE, "32x4x3x3", f"1x32x{PIXELS}"), 1) + halves
-    text += joined(0, "%high, %low", (16, 16)) + pointwise(80, "%joined0", 32, 8)
+    text = convolution(32) + halves + joined(0, "%high, %low", (16, 16)) + pointwise(80, "%joined0", 32, 8)
     with found(function(IMAGE, text, "%out80", f"1x8x{PIXELS}")) as sites:
         assert [site.runs for site in sites] == [[(0, 0, 32)]]
 
@@ -107,11 +182,13 @@ def image() -> np.ndarray:
 @pytest.mark.promise
 @pytest.mark.parametrize(("made", "ends"), [(PermutedWeights(), [*ENDS]), (ChannelsLast(), ["two branches"])])
 def test_networks_compute_the_same_without_transposes(made: ProgramRewrite, ends: list[str], tmp_path: Path) -> None:
-    names = {f"case{number}": name for number, name in enumerate(ends)}
-    model = write(tmp_path, "".join(ending(end).replace("@main", f"@{case}") for case, end in names.items()))
+    texts = {end: ending(end) for end in ends} | {f"{end}, gathered": by_indices(ending(end)) for end in ends[:2]}
+    texts |= {name: text for name, (text, _) in PICKED.items()} if len(ends) > 1 else {}
+    names = {f"case{number}": name for number, name in enumerate(texts)}
+    model = write(tmp_path, "".join(texts[name].replace("@main", f"@{case}") for case, name in names.items()))
     flags = library_for(made, model, tmp_path)
     program = compiled_to(model, flags, "preprocessing")
-    assert not re.findall(r"linalg.transpose ins\(\S+ : tensor<1x(?:6x10x)?2x16x", program), "no channels are"
+    assert not re.findall(r"linalg.transpose ins\(\S+ : tensor<1x(?:16x20x)?2x16x", program), "no channels are"
     plain, permuted = compile_to_bytes(model, FLAGS), compile_to_bytes(model, flags)
     for function_, name in names.items():
         expected = run(plain, [image()], function_)
@@ -141,12 +218,47 @@ def test_no_call_permutes_constants(stored: str, made: ProgramRewrite, tmp_path:
     assert ("xi32>" in flow) == (stored == "as parameters"), "those are computed when the module is loaded"
 
 
+ROTATED = [15, *interleaving(16)[:-1]]
+OTHERS = {
+    "another slice": (PRODUCT, PRODUCT.replace("%shuffled0[0, 16, 0, 0]", "%shuffled0[0, 15, 0, 0]")),
+    "another value in its place": (PRODUCT, PRODUCT.replace("dim(1) %kept1, %made1", "dim(1) %made1, %kept1")),
+    "indices that are off by one": (picked(interleaving(16), 16), picked(ROTATED, 16)),
+    "indices of rows": (picked(interleaving(16), 16), picked(interleaving(16), 16, dim=2)),
+}
+
+
 @pytest.mark.promise
-def test_a_library_does_not_permute_the_weights_of_another_slice(tmp_path: Path) -> None:
-    flags = library_for(PermutedWeights(), write(tmp_path, PRODUCT), tmp_path)
-    other = write(tmp_path, PRODUCT.replace("%shuffled0[0, 16, 0, 0]", "%shuffled0[0, 15, 0, 0]"))
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_library_does_not_permute_the_weights_of_another_program(name: str, tmp_path: Path) -> None:
+    own, other = OTHERS[name]
+    flags = library_for(PermutedWeights(), write(tmp_path, own), tmp_path)
+    assert other != own
     with pytest.raises(ModelCompileError):
-        compile_to_bytes(other, flags)
+        compile_to_bytes(write(tmp_path, other), flags)
+
+
+@pytest.mark.promise
+def test_weights_are_no_numbers_for_other_indices_that_no_script_sees(tmp_path: Path) -> None:
+    model = write(tmp_path, as_resource(picked(interleaving(16), 16)))
+    flags = library_for(PermutedWeights(), model, tmp_path)
+    expected = run(compile_to_bytes(model, FLAGS), [image()])
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image()]), expected)
+    other = write(tmp_path, as_resource(picked(ROTATED, 16)))
+    assert np.isnan(run(compile_to_bytes(other, flags), [image()])).all()
+
+
+@pytest.mark.parametrize("shuffled", [str, by_indices], ids=["transposed", "gathered"])
+def test_scripts_grow_by_as_much_for_every_block(shuffled: Callable[[str], str]) -> None:
+    """What several linear ops read through is compared once."""
+
+    def size(blocks: int) -> int:
+        with script_context(), ir.Location.unknown():
+            library, program = new_library(), WalkedProgram(ir.Module.parse(shuffled(ending("a product", blocks))))
+            PermutedWeights().append(library, program, PermutedWeights().finds(program))
+            return len(str(library))
+
+    few, more, most = map(size, (4, 8, 12))
+    assert most - more <= more - few
 
 
 @pytest.mark.promise
@@ -154,7 +266,7 @@ def test_sites_that_stay_are_told_from_those_that_begin_alike(tmp_path: Path, mo
     """The moves in front of the first linear op are a part of those in front of the others."""
     monkeypatch.setattr(pipeline, "FIRST", ())
     model = write(tmp_path, PRODUCT)
-    flags = library_for(PermutedWeights(but=("1x16x6x10#2",)), model, tmp_path)
+    flags = library_for(PermutedWeights(but=("1x16x16x20#2",)), model, tmp_path)
     assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"permuted_weights": BLOCKS}
 
 
@@ -190,6 +302,47 @@ def test_another_permutation_is_found_by_the_checks(
     monkeypatch.setattr(pipeline, "FIRST", ())
     failed = left_out([*map(Misplaced, WRONG)], write(tmp_path, PRODUCT), here)
     assert {*failed} == {*WRONG}
+    assert all("wrong" in why for why in failed.values())
+
+
+MISREAD: Mapping[str, Callable[[Gather], Gather]] = {
+    "indices_off_by_one": lambda found: found._replace(places=np.roll(found.places, 1)),
+    "indices_of_rows": lambda found: found._replace(dim=1),
+}
+
+
+@dataclass(frozen=True)
+class Misread(PermutedWeights):
+    """A mistake: a gather is taken for another one."""
+
+    reading: str
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.reading
+
+    def sites(self, program: WalkedProgram) -> list[PermutedRead]:
+        def wrong(op: Any) -> Gather | None:
+            found = gather(op)
+            return found and MISREAD[self.reading](found)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(moves, "gather", wrong)
+            return super().sites(program)
+
+
+@pytest.mark.promise
+def test_a_gather_that_is_misread_is_found_by_the_checks(
+    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "FIRST", ())
+    rows, channels = (
+        selected(dim, value, 16, interleaving(16), dim) for dim, value in ((2, "%out90"), (1, "%shuffled2"))
+    )
+    text = convolution(16) + rows + channels + pointwise(80, "%shuffled1", 16, 8)
+    model = write(tmp_path, function(IMAGE, text, "%out80", f"1x8x{PIXELS}"))
+    failed = left_out([*map(Misread, MISREAD)], model, here)
+    assert {*failed} == {*MISREAD}
     assert all("wrong" in why for why in failed.values())
 
 

@@ -1,0 +1,107 @@
+"""Gathers along channels: ops whose bodies read a tensor, along one dimension, at places known before any call.
+
+PyTorch's exporter writes ``index_select``, and indexing by a tensor, that way: elements of the tensor of indices, of
+which those below zero count from the end, and indices of loops. A permutation or a selection of channels is such an op
+where the indices are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.channels.order import Numbers
+from mlir_sched.program.rewrites.channels.places import Known, constant_numbers, is_stated
+from mlir_sched.program.rewrites.constant_values import constant_key
+from mlir_sched.program.rewrites.layout.body import EXTRACT, INDEX, Body
+from mlir_sched.program.rewrites.layout.forms import match_form
+from mlir_sched.program.rewrites.linalg_ops import GENERIC, is_elementwise
+from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
+
+_YIELD = "linalg.yield"
+_PURE = ("arith.", INDEX, EXTRACT, _YIELD)
+
+
+class Gather(NamedTuple):
+    """A gather along one dimension.
+
+    Attributes:
+        source: The tensor that is read.
+        dim: The dimension.
+        places: Where the elements of the result are read along the dimension.
+    """
+
+    source: Any
+    dim: int
+    places: Numbers
+
+
+def gather(op: Any) -> Gather | None:
+    """Return an op as a gather along one dimension at known places inside of a tensor; None for any other op."""
+    if op.name != GENERIC or not is_elementwise(op):
+        return None
+    body, read = Body(op), read_of(op)
+    if read not in body.reads or not body.is_plain or not all(one.name.startswith(_PURE) for one in walk(op)):
+        return None
+    (source, *at), shape = read.operands, op.result.type.shape
+    known = [Known(body, dim, size).of(place) for dim, (place, size) in enumerate(zip(at, shape, strict=False))]
+    places = [np.broadcast_to(each, size) for each, size in zip(known, shape, strict=False) if each is not None]
+    if not len(places) == len(at) == len(shape):
+        return None
+    moved = [dim for dim, own in enumerate(source.type.shape) if [*places[dim]] != [*range(own)]]
+    if len(moved) != 1 or not all(0 <= place < source.type.shape[moved[0]] for place in places[moved[0]]):
+        return None
+    return Gather(source, moved[0], places[moved[0]])
+
+
+def is_gather(op: Any) -> bool:
+    """Say whether the body of an op reads the elements of its result."""
+    return bool(op.name == GENERIC and Body(op).reads)
+
+
+def read_of(gather: Any) -> Any:
+    """Return the op that makes the elements of a gather's result."""
+    return producer(Body(gather).elements[0])
+
+
+def source_handle(handle: Any) -> Any:
+    """Emit a handle on the tensor that a gather reads, from one on the gather."""
+    return operand_of(_read(handle), 0)
+
+
+def match_gather(handle: Any, op: Any) -> None:
+    """Emit the comparison of a gather: its body, and the indices that stand in the text of the program."""
+    match_form(handle, op)
+    for place, operand in _indices(op):
+        if is_stated(operand):
+            match_dag(producer(operand), [], producer_of(handle, place))
+    read = _read(handle)
+    for number, place in enumerate(read_of(op).operands):
+        if (index := producer(place)) is not None and index.name == INDEX:
+            only_op(producer_of(read, number), INDEX, {"dim": index.attributes["dim"]})
+
+
+def indices_key(op: Any) -> tuple[Hashable, ...]:
+    """Return a key of the indices that :func:`match_gather` compares."""
+    return tuple(constant_key(operand) if is_stated(operand) else None for _, operand in _indices(op))
+
+
+def unseen_indices(op: Any) -> Iterator[tuple[int, Numbers]]:
+    """Yield the places, among operands, of indices that :func:`match_gather` does not compare, and their elements."""
+    for place, operand in _indices(op):
+        numbers = None if is_stated(operand) else constant_numbers(operand)
+        if numbers is not None:
+            yield place, numbers
+
+
+def _indices(op: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the operands of a gather, but where the result is put, with their places."""
+    return ((place, op.operands[place]) for place in range(len(op.operands) - 1))
+
+
+def _read(handle: Any) -> Any:
+    """Emit a handle on the op that makes the elements of a gather's result."""
+    return producer_of(only_op(handle, _YIELD), 0)
