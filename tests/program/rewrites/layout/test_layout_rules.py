@@ -217,6 +217,16 @@ def test_bodies_that_read_one_tensor_twice_have_another_form_than_those_that_rea
         assert form_of(twice) != form_of(two)
 
 
+def test_sums_that_start_with_a_value_still_do() -> None:
+    text = dense(3)
+    assert "outs(%init3" in text
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(text.replace("outs(%init3", "outs(%out1")))
+        ops = walk(rewritten((ChannelsLast(),), program).module.operation)
+        *_, last = (op for op in ops if op.name == "linalg.conv_2d_nhwc_hwcf")
+        assert producer(last.operands[2]).name == "linalg.conv_2d_nhwc_hwcf"
+
+
 BRANCH = """%large = arith.cmpf ogt, %x, %v_zero : f32
     %e = scf.if %large -> f32 {
       scf.yield %x : f32
