@@ -82,6 +82,11 @@ class Timing:
         low, high = self.ratio_low * factor, self.ratio_high * factor
         return replace(self, ratio=self.ratio * factor, ratio_low=low, ratio_high=high)
 
+    def over(self, other: Timing) -> Timing:
+        """Return this timing relative to another one of the same baseline: the interval holds if both others do."""
+        low, high = self.ratio_low / other.ratio_high, self.ratio_high / other.ratio_low
+        return replace(self, ratio=self.ratio / other.ratio, ratio_low=low, ratio_high=high)
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
         return asdict(self)

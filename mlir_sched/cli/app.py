@@ -182,7 +182,7 @@ def tune(
     max_weights: Annotated[
         float | None,
         typer.Option(
-            help="Most memory of the program's weights, relative to plain iree-compile's.",
+            help="Most bytes of weights that calls may read, as a multiple of plain iree-compile's (at least 1).",
             metavar="RATIO",
             show_default="no bound",
         ),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mlir_sched.errors import EnvironmentFailureError, UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import LoadCost
 from mlir_sched.program.encoding import EncodedProgram
 from mlir_sched.program.loading import load_cost
@@ -39,6 +39,6 @@ def encoded_loading(folder: TunedFolder, program: EncodedProgram, vmfb: bytes) -
     try:
         options = RunnerOptions.for_device(LOCAL, threads=max(1, min(folder.threads, available_cpus())))
         cost = load_cost(options, program.as_model(), CompiledModel(vmfb, in_calling_thread(folder.device)))
-    except (UserError, EnvironmentFailureError):
+    except MlirSchedError:  # the files are written by now, and nothing depends on the figures
         return None
     return EncodedLoading(cost, folder.loading)

@@ -3,7 +3,7 @@
 The proof follows the user's steps: ``iree-compile @flags.txt model.mlir`` runs in another folder, every sequence is
 found where it was measured and with the code that was measured (``proof.py``), the results are checked, and the time is
 measured against plain ``iree-compile`` and the untuned variants. One session decides what is emitted; the reported
-figures come from another session, in a fresh process.
+figures come from another session, in a fresh process, unless no time is left for it.
 """
 
 import time
@@ -231,8 +231,7 @@ class _Emitter:
         if chosen is not default:
             proven = self.prover.prove(chosen, {})
             own, verdict = ratios[chosen.variant.name], self.sessions.verdict
-            decided = ProgramTimings(ratios[default.variant.name], own, {}, verdict, lost=lost)
-            reported = self._reported(proven, decided, ratios)
+            reported = self._report(proven, ProgramTimings(ratios[default.variant.name], own, {}, verdict, lost=lost))
             if not isinstance(reported, str):
                 return self._emission(reported, ratios, proven, {}, reasons)
         proven = self.prover.prove(default, {})
@@ -278,12 +277,15 @@ class _Emitter:
         """Return the figures to report for a program that a session has decided on, or why it is not emitted.
 
         They are those of another session. Where no time is left for that, they are of the session that decided, if this
-        had the default, too.
+        had the default, too, and say so.
         """
         default = self.variants[0]
         least_s = session_s(self.options.capped(0.0), call_s(default), [decided.emitted.median_s])
-        is_enough = decided.untuned == ratios[default.variant.name]
-        return decided if is_enough and not self.time_left.affords(least_s) else self._report(proven, decided)
+        beside = ratios[default.variant.name]
+        if decided.untuned != beside or self.time_left.affords(least_s):
+            return self._report(proven, decided)
+        emitted = decided.emitted.over(beside)
+        return replace(decided, untuned=as_untuned(beside), emitted=emitted, of_deciding_session=True)
 
     def _report(self, proven: Proven, known: ProgramTimings | None = None) -> ProgramTimings | str:
         """Return the figures to report for a program, or why it is not emitted after a second measurement.
@@ -346,6 +348,7 @@ class _Emitter:
             proven.program.values if proven.program else {},
             reported.inside,
             loading=reported.loading,
+            of_deciding_session=reported.of_deciding_session,
         )
 
 

@@ -51,6 +51,7 @@ class ProgramTimings:
         inside: Dispatches whose results were compared, once per result, as those of the program say nothing.
         lost: Why the figures are those of an earlier session than the last; empty when they are of the last.
         loading: What loading takes; None where that is not known.
+        of_deciding_session: Whether the session is the one that decided on the program, which favours its ratio.
     """
 
     untuned: Timing
@@ -61,6 +62,7 @@ class ProgramTimings:
     inside: tuple[str, ...] = ()
     lost: str = ""
     loading: Loading | None = None
+    of_deciding_session: bool = False
 
     def scaled(self, factor: float) -> ProgramTimings:
         """Return the timings with all ratios multiplied by a factor: the ratio of ``untuned`` to another program."""

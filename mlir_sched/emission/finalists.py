@@ -18,7 +18,7 @@ from mlir_sched.database.record import Record
 from mlir_sched.database.work_cost import CostOf, WorkKind, uncounted
 from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
-from mlir_sched.emission.time_left import Pace
+from mlir_sched.emission.time_left import FIRST_CHOICE_S, LONGER_REPORT_S, REPORT_ONLY_S, Pace
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.library.library import sequence_symbol
@@ -90,10 +90,10 @@ def choose_finalists(
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
     Tasks that take little of the program's time have one finalist each, which has a short session, only to be reported.
-    This comes first, as it shows what it takes; within limited ``seconds`` the last of several tasks is treated so at
-    least. Then come the choices, for the tasks of most time first. Once
-    ``seconds`` leave no time for a choice, all further tasks are treated as those that take little. Within limited
-    ``seconds``, the report of a script that gains clearly is short, too.
+    This comes first, as it shows what it takes; where ``seconds`` may not do for all choices, the last of several tasks
+    is treated so at least. Then come the choices, for the tasks of most time first. Once ``seconds`` leave no time for
+    one, all further tasks are treated as those that take little. Within limited ``seconds``, the report of a script
+    that gains clearly is short, too.
 
     Args:
         options: How programs are run and timed; None where none is run. Every task then has its best candidate, with
@@ -159,8 +159,9 @@ def _measured(
     """
     start, short = time.monotonic(), options.capped(SHORT_SESSION_S)
     least_s = MINOR_SHARE * sum(entry.search.seconds_per_run() for entry in entries)
-    most = len(entries) if seconds == math.inf else max(1, len(entries) - 1)
-    major = [entry for entry in entries[:most] if entry.search.seconds_per_run() >= least_s]
+    major = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
+    if len(major) == len(entries) > 1 and seconds < len(major) * (FIRST_CHOICE_S + REPORT_ONLY_S + LONGER_REPORT_S):
+        major.pop()  # it shows what a report takes
     minor, decided = entries[len(major) :], dict[str, _Chosen | str]()
     reported = partial(_reported, code=code, cost_of=cost_of)
     found = reported(_all_from_search(minor, code), short)

@@ -26,6 +26,12 @@ from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult
 
+OF_DECIDING_SESSION = (
+    "the times of the whole program are of the session that decided what is emitted, as no time was left for another "
+    "one: the speed-up may be a little too good"
+)
+"""Note on figures of a session that favours them."""
+
 
 def result_of(
     run: TuningRun,
@@ -71,6 +77,7 @@ def result_of(
             *untuned_wrong_notes(best.built.model),
             *best.built.model.notes,
             *map(_checked_little, emission.program.constant_outputs),
+            *((OF_DECIDING_SESSION,) if emission.program.of_deciding_session else ()),
             *filter(None, (emission.lost_figures, *(search.stopped for search in best.searches))),
             *_of_other_machines(run, best),
         ),

@@ -172,7 +172,8 @@ class ProgramResult:
 
     Attributes:
         untuned: Timing of plain ``iree-compile``; of the repaired program where that is wrong (``repair``).
-        tuned: Timing of the emitted program, with the ratio to ``untuned``, in a session that decided nothing.
+        tuned: Timing of the emitted program, with the ratio to ``untuned``, in a session that decided nothing, unless
+            ``of_deciding_session``.
         variants: Ratio of every untuned variant to plain ``iree-compile`` in the session that decided what is emitted,
             by name; a variant that is wrong or fails is missing.
         variant: Name of the variant that was emitted.
@@ -187,6 +188,8 @@ class ProgramResult:
         loading: What loading the untuned and the emitted program takes; None where programs do not run on the CPU, no
             time was left, or a process was lost.
         weights: Bytes of weights that calls of the untuned and the emitted program read.
+        of_deciding_session: Whether the times are of the session that decided what is emitted, as no time was left for
+            another one: the ratio may be a little too good.
     """
 
     untuned: Timing
@@ -201,6 +204,7 @@ class ProgramResult:
     repair: Repair | None = None
     loading: Loading | None = None
     weights: Weights | None = None
+    of_deciding_session: bool = False
 
     @property
     def reference(self) -> str:

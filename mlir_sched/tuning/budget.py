@@ -330,5 +330,8 @@ def compiling_s(options: TuneOptions) -> float:
 
 
 def searching_s(options: TuneOptions) -> float:
-    """Return how many seconds after its start a run ends its search at the earliest; infinite for a run by trials."""
+    """Return how many seconds after its start a program of short calls is searched; infinite for a run by trials.
+
+    Where calls take seconds, the search may end earlier: a variant that is compiled until then may be left without one.
+    """
     return math.inf if options.minutes is None else (1 - SET_ASIDE) * 60 * options.minutes

@@ -116,7 +116,8 @@ class VariantChoice(CompilePolicy):
     def favoured(self, name: str) -> str:
         """Return the variant that the default's profile speaks for, the same in every run that goes on with this.
 
-        Most of the default's time is in dispatches that can have no script: without this variant little is to be found.
+        A large part of the default's time is in dispatches that can have no script: without this variant little is to
+        be found.
         """
         self._favoured = self._decide("expected", lambda: name)
         return self._favoured

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import pytest
 from made_result import LOADING, WHOLE
 
+from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.deployment import encoded_loading as measuring
 from mlir_sched.deployment.encoded_loading import EncodedLoading, encoded_loading
-from mlir_sched.errors import EnvironmentFailureError, UserError
+from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
 from mlir_sched.outcome import LoadCost
 from mlir_sched.program.encoding import EncodedProgram
 from mlir_sched.program.whole_program import CompiledModel
@@ -64,9 +65,12 @@ def test_a_folder_that_does_not_say_what_loading_took_costs_no_measurement(damag
     assert found == EncodedLoading(COST, None)
 
 
-def test_nothing_is_known_where_the_program_cannot_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [EnvironmentFailureError("the process is lost"), JobError("a traceback")])
+def test_nothing_is_known_where_the_program_cannot_be_called(
+    error: MlirSchedError, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(*_: object) -> NoReturn:
-        raise EnvironmentFailureError("the process is lost")
+        raise error
 
     dynamic = Known(PROGRAM.program, ())
     object.__setattr__(dynamic, "why", "dynamic shapes are not supported yet")

@@ -232,15 +232,30 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
 
 def test_within_limited_time_the_last_task_shows_what_a_report_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The choice fits in 8 s, as reports take no time here; before any was timed, they would not."""
-    sessions = Sessions([[timing(1.5)], [timing(1.5)] * 3, [timing(1.5)]])
+    budgets, sessions = budgets_of_two_tasks(8.0, [[timing(1.5)], [timing(1.5)] * 3, [timing(1.5)]], monkeypatch)
+    assert budgets == [SHORT_SESSION_S, 1.0, 1.0]
+    assert not sessions.ratios
+
+
+def test_with_time_for_all_choices_the_last_task_has_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [[timing(1.5)] * 3] * 2 + [[timing(1.5)]] * 2
+    budgets, sessions = budgets_of_two_tasks(100.0, many, monkeypatch)
+    assert budgets == [1.0, 1.0]
+    assert not sessions.ratios
+
+
+def budgets_of_two_tasks(
+    seconds: float, ratios: list[list[Timing]], monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[float], Sessions]:
+    """Choose the finalists of two tasks in some seconds, and return the seconds that sessions may sample."""
+    sessions = Sessions(ratios)
     budgets = replace_processes(monkeypatch, sessions)
     records = [record(SPACE.sample(np.random.default_rng(seed)), "") for seed in range(4)]
     tasks = (replace(task_of("matmul", DISPATCH), key=key, name=key) for key in ("first", "last"))
     searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in tasks]
-    found = choose_finalists(searches, RunnerOptions.final(LOCAL), seconds=8.0)
+    found = choose_finalists(searches, RunnerOptions.final(LOCAL), seconds=seconds)
     assert list(found.winners) == ["first", "last"]
-    assert budgets == [SHORT_SESSION_S, 1.0, 1.0]
-    assert not sessions.ratios
+    return budgets, sessions
 
 
 @pytest.mark.parametrize(("searched", "seconds"), [(timing(2.0), 100.0), (timing(2.0), math.inf), (SEARCHED, 100.0)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from mlir_sched.runner.protocol import Prepare
 from mlir_sched.tensors.element_types import Array
 
 MOST_BYTES = 2**28
-"""Most bytes of results that a run keeps: as many as a program may show of itself (``program/checking/inside.py``)."""
+"""Most bytes of results in the folder, which may be in memory: as many as the results inside of one program may have
+(``program/checking/inside.py``)."""
 _NAME = "references-"
 
 
@@ -51,31 +51,33 @@ class KeptReferences:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    def find(self, request: Prepare) -> KnownResults | None:
-        """Return the results of a baseline in its checks; None where no process has kept them, with these weights."""
+    def find(self, name: str) -> KnownResults | None:
+        """Return the results that are kept by a name; None where there are none."""
         if self._folder is None:
             return None
         try:
-            known: KnownResults = pickle.loads(self._file(self._folder, request).read_bytes())
+            known: KnownResults = pickle.loads((self._folder / name).read_bytes())
         except FileNotFoundError:
             return None
         return known
 
-    def keep(self, request: Prepare, results: KnownResults) -> None:
-        """Keep the results of a baseline in its checks as long as there is room, in the limit and on the disk."""
+    def keep(self, name: str, results: KnownResults) -> None:
+        """Keep results by a name as long as there is room, in the limit and on the disk."""
         if self._folder is None:
             return
-        with suppress(OSError):
+        part = self._folder / f"{name}.{os.getpid()}"
+        try:
             if results.bytes + sum(file.stat().st_size for file in self._folder.glob(f"{_NAME}*")) <= MOST_BYTES:
-                file = self._file(self._folder, request)
-                part = file.with_suffix(f".{os.getpid()}")
                 part.write_bytes(pickle.dumps(results))
-                part.replace(file)
+                part.replace(self._folder / name)
+        except OSError:
+            part.unlink(missing_ok=True)
 
     @staticmethod
-    def _file(folder: Path, request: Prepare) -> Path:
+    def name_of(request: Prepare) -> str:
+        """Return the name for a baseline's results in its checks, with the weights as they are now."""
         weights = [Path(file.path).stat() for file in request.baseline.parameters]
         rest = replace(request, baseline=replace(request.baseline, vmfb=b""))
         digest = hashlib.sha256(request.baseline.vmfb)
         digest.update(pickle.dumps([rest, [(file.st_size, file.st_mtime_ns) for file in weights]]))
-        return folder / f"{_NAME}{digest.hexdigest()}"
+        return f"{_NAME}{digest.hexdigest()}"

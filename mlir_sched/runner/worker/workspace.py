@@ -166,7 +166,8 @@ class Workspace:
         if (reason := self._why_unverifiable()) and not silent and self._draw_others(loaded):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
-        for index in dict.fromkeys((*self.telling.checks, *range(len(self._cases)))):
+        order = tuple(dict.fromkeys((*self.telling.checks, *range(len(self._cases)))))
+        for index in order if known is None else reversed(order):  # another check than the process that keeps results
             start = time.perf_counter()
             if error := self.verify(loaded, index, again=True):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")

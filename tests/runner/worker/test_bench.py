@@ -1,7 +1,9 @@
 """What the runner process keeps from task to task, on a device of NumPy arrays that counts the calls of programs."""
 
+import pickle
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,21 @@ def test_results_that_another_process_has_seen_differ_are_no_reference(
     one.references = other.references = KeptReferences(tmp_path)
     one.calls_to_prepare("a")
     monkeypatch.setattr(CopyProgram, "call", doubled)
+    prepared = other.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
+    assert "does not reproduce its own result" in (prepared.error or "")
+
+
+def test_the_next_process_repeats_another_check_than_the_one_that_kept_the_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    one, other = ArrayBench(), ArrayBench()
+    one.references = other.references = KeptReferences(tmp_path)
+    one.calls_to_prepare("a")
+    (file,) = tmp_path.iterdir()
+    known = pickle.loads(file.read_bytes())
+    wrong = (*known.results[:-1], tuple(array + 1 for array in known.results[-1]))
+    file.write_bytes(pickle.dumps(replace(known, results=wrong)))
     prepared = other.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
     assert "does not reproduce its own result" in (prepared.error or "")
 

@@ -131,10 +131,11 @@ class Bench(ABC):
 
     def _new(self, request: protocol.Prepare) -> Workspace:
         """Return the workspace of a task that is new here, and keep the results of a baseline whose calls are slow."""
-        baseline, checks, known = request.baseline, request.checks, self.references.find(request)
+        baseline, checks, name = request.baseline, request.checks, self.references.name_of(request)
+        known = self.references.find(name)
         workspace = Workspace(self.device(), baseline, checks, self.on_call, silent=request.silent, known=known)
         if known is None and workspace.call_s:
-            self.references.keep(request, workspace.results)
+            self.references.keep(name, workspace.results)
         return workspace
 
     def _damage(self, workspace: Workspace) -> str | None:
