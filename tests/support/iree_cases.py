@@ -270,4 +270,4 @@ def run_program(
         for view in views:
             arguments.push_ref(view)
         context.invoke(module.lookup_function(entry), arguments, results)
-    return [rt.DeviceArray(device, view, implicit_host_transfer=True).to_host() for view in views]
+    return [np.array(rt.DeviceArray(device, view, implicit_host_transfer=True).to_host()) for view in views]

@@ -108,7 +108,7 @@ class ReadProgram:
         config = rt.Config("local-sync")
         module = rt.load_vm_module(rt.VmModule.copy_buffer(config.vm_instance, vmfb), config)
         found = module["main"](self.input())
-        results = [np.asarray(one.to_host()) for one in (found if isinstance(found, tuple) else (found,))]
+        results = [np.array(one.to_host()) for one in (found if isinstance(found, tuple) else (found,))]
         return all(map(np.array_equal, results, self.expected(self.input())))
 
 

@@ -90,7 +90,9 @@ def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main", w
         index.load(str(weights))
         modules.append(rt.create_io_parameters_module(config.vm_instance, index.create_provider(scope="model")))
     modules.append(rt.VmModule.copy_buffer(config.vm_instance, vmfb))
-    return np.asarray(rt.load_vm_modules(*modules, config=config)[-1][name](*inputs).to_host())
+    loaded = rt.load_vm_modules(*modules, config=config)
+    result = loaded[-1][name](*inputs)
+    return np.array(result.to_host())  # its memory is the program's, which ends here
 
 
 def assert_same_results(
