@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.moves import REORDERING, Span, keeps_all
 from mlir_sched.program.rewrites.channels.origin import Channels, Origins
 from mlir_sched.program.rewrites.channels.passing import passing
@@ -34,17 +32,7 @@ class _Around(NamedTuple):
 def permuted_reads(program: WalkedProgram) -> list[PermutedRead]:
     """Return the linear ops that read permuted channels where nothing else needs these in the model's order."""
     around = _Around(program.known(Facts.of), Origins())
-    sites = worth([site for begin in program.known(linear_ops) if (site := _site(begin, around))])
-    return [*_guarded(sites)]
-
-
-def _guarded(sites: Iterable[PermutedRead]) -> Iterator[PermutedRead]:
-    """Yield sites, the first one that reads through a gather with guards of the gather's indices."""
-    known = set[Link]()
-    for site in sites:
-        own = tuple(guard for guard in site.unseen if guard.link not in known)
-        known |= {guard.link for guard in own}
-        yield replace(site, guards=own) if own else site
+    return worth([site for begin in program.known(linear_ops) if (site := _site(begin, around))])
 
 
 def _site(begin: Linear, around: _Around) -> PermutedRead | None:

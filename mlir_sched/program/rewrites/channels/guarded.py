@@ -3,7 +3,7 @@
 A script compares constants that stand in the text of a program. Those that stand behind it as resources, as PyTorch's
 exporter writes them, or that are computed, it does not see. So the weights of a linear op become NaN where such indices
 are others than those that channels were followed through: at compile time, or when the module is loaded, as all of this
-is constant.
+is constant. Each linear op has the guards of all gathers that it reads through, whichever others stay as they are.
 """
 
 from __future__ import annotations

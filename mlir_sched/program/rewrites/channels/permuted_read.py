@@ -50,7 +50,6 @@ class PermutedRead(PlacedSite):
         span: The dimensions of channels in what it reads: one, or one of groups and one of the channels of each.
         steps: The ops in front of it, the nearest one first.
         origin: Where the channels of what the last of them reads come from.
-        guards: Indices that the weights are no numbers without.
     """
 
     op: Any
@@ -58,7 +57,6 @@ class PermutedRead(PlacedSite):
     span: Span
     steps: tuple[Step, ...]
     origin: Origin
-    guards: tuple[Guard, ...] = ()
 
     @cached_property
     def links(self) -> list[Link]:
@@ -118,10 +116,10 @@ class PermutedRead(PlacedSite):
         """All ops that move channels."""
         return [*(step.op for step in self.steps if step.passing is None), *self.origin.moves]
 
-    @property
-    def unseen(self) -> list[Guard]:
-        """The indices on the way that no script sees."""
-        gathers = [op for op in self.moves if is_gather(op)]
+    @cached_property
+    def guards(self) -> list[Guard]:
+        """The indices on the way that no script sees, the farthest first: sites behind a gather begin with the same."""
+        gathers = [op for op in reversed(self.moves) if is_gather(op)]
         return [Guard(Link(op, place), numbers) for op in gathers for place, numbers in unseen_indices(op)]
 
     @property
