@@ -90,7 +90,7 @@ class PlacedRewrite(SiteRewrite[P]):
     than it had, or reads or makes values of other types than the function does.
 
     Attributes:
-        typed: Whether ops are looked for by the types of their results, too: where most ops of a name are others.
+        typed: Whether ops are looked for by the types of their only results, too: where most ops of a name are others.
     """
 
     typed: ClassVar[bool] = False
@@ -169,11 +169,11 @@ def _handles(module: Any, ops: Iterable[Any], program: WalkedProgram, *, typed: 
         module: A handle on the program's module.
         ops: The ops.
         program: The program.
-        typed: Whether only ops with the types of these ops' first results are looked for.
+        typed: Whether only ops with the types of these ops' only results are looked for.
     """
 
     def sought(op: Any) -> tuple[str, ir.Type | None]:
-        return op.name, op.results[0].type if typed and len(op.results) else None
+        return op.name, op.results[0].type if typed and len(op.results) == 1 else None
 
     alike: dict[tuple[str, ir.Type | None], list[Any]] = {sought(op): [] for op in ops}
     for op in program.ops:

@@ -205,6 +205,31 @@ def test_what_two_branches_read_is_copied_and_computed_once(tmp_path: Path) -> N
     assert program.count("linalg.depthwise") == 1
 
 
+TWO_RESULTS = """
+  %beside_room = tensor.empty() : tensor<1x32x16x20xf32>
+  %beside:2 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+      affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%out90 : tensor<1x32x16x20xf32>)
+      outs(%beside_room, %beside_room : tensor<1x32x16x20xf32>, tensor<1x32x16x20xf32>) {
+  ^bb0(%x: f32, %o: f32, %p: f32):
+    %less = arith.negf %x : f32
+    %more = arith.addf %x, %x : f32
+    linalg.yield %less, %more : f32, f32
+  } -> (tensor<1x32x16x20xf32>, tensor<1x32x16x20xf32>)"""
+
+
+@pytest.mark.promise
+def test_an_op_with_several_results_is_not_taken_for_one_of_the_same_type(tmp_path: Path) -> None:
+    """A script looks for ops by name and by the type of their only result."""
+    text, both = ending("numbers of channels"), "%beside_sum = arith.addf %few, %others : tensor<1x8x16x20xf32>"
+    parts = sliced("few", "%beside#0", 32, 0, 8) + sliced("others", "%beside#1", 32, 8, 8)
+    text = text.replace("\n  return", f"{TWO_RESULTS}{parts}\n  {both}\n  return")
+    model = write(tmp_path, read_again(text, "%beside_sum"))
+    flags = library_for(PermutedWeights(), model, tmp_path)
+    assert_same_results(model, flags, [image()], least=100)
+
+
 @pytest.mark.promise
 @pytest.mark.parametrize("made", [PermutedWeights(), ChannelsLast()], ids=lambda made: made.name)
 @pytest.mark.parametrize("stored", ["in the module", "as parameters"])
