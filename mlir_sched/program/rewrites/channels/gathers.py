@@ -14,7 +14,7 @@ import numpy as np
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.channels.order import Numbers
-from mlir_sched.program.rewrites.channels.places import Known, constant_numbers, is_stated
+from mlir_sched.program.rewrites.channels.places import Known, constant_numbers, has_integers, is_stated
 from mlir_sched.program.rewrites.constant_values import constant_key
 from mlir_sched.program.rewrites.layout.body import EXTRACT, INDEX, Body
 from mlir_sched.program.rewrites.layout.forms import match_form
@@ -45,6 +45,8 @@ def gather(op: Any) -> Gather | None:
         return None
     body, read = Body(op), read_of(op)
     if read not in body.reads or not body.is_plain or not all(one.name.startswith(_PURE) for one in walk(op)):
+        return None
+    if not all(has_integers(operand) for _, operand in _indices(op)):
         return None
     (source, *at), shape = read.operands, op.result.type.shape
     known = [Known(body, dim, size).of(place) for dim, (place, size) in enumerate(zip(at, shape, strict=False))]

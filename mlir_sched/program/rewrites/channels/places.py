@@ -31,7 +31,9 @@ _COMPUTED: Mapping[str, Callable[..., Any]] = {
     "arith.subi": np.subtract,
     "arith.trunci": np.positive,
 }
-"""By name of op. Numbers that a narrower type would not hold are larger than any tensor of that type is read at."""
+"""By name of op."""
+_WIDTHS = (8, 16, 32, 64)
+"""Bits of the integers that numpy has, too."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,12 @@ class Known:
         if op.name == INDEX:
             return np.arange(self.size) if ir.IntegerAttr(op.attributes["dim"]).value == self.loop else None
         if op.name == "arith.constant":
-            number = scalar_constant(value)
-            return None if number is None else np.array(int(number))
+            number = scalar_constant(value) if isinstance(value.type, (ir.IntegerType, ir.IndexType)) else None
+            return None if number is None else _held(np.array(int(number)), value.type)
         compute = _computed(op)
         operands = [] if compute is None else [self.of(each) for each in op.operands]
         known = [each for each in operands if each is not None and (each.dtype != bool or op.name == "arith.select")]
-        return None if compute is None or len(known) < len(op.operands) else compute(*known)
+        return None if compute is None or len(known) < len(op.operands) else _held(compute(*known), value.type)
 
     def _of_argument(self, argument: Any) -> Numbers | None:
         """Return the elements of an operand that the loop alone walks."""
@@ -85,10 +87,16 @@ def constant_numbers(tensor: Any) -> Numbers | None:
         return None if source is None else source.reshape(tensor.type.shape)
     if op.name == GENERIC:
         return _along_one_dimension(op)
-    if op.name != "arith.constant" or not isinstance(tensor.type.element_type, ir.IntegerType):
+    if op.name != "arith.constant" or not has_integers(tensor):
         return None
     elements = [*op.attributes["value"]] if is_stated(tensor) else _resource(op)
     return None if elements is None else np.array(elements, dtype=np.int64).reshape(tensor.type.shape)
+
+
+def has_integers(tensor: Any) -> bool:
+    """Say whether the elements of a tensor are integers of a type that numpy has, too."""
+    element = tensor.type.element_type
+    return isinstance(element, ir.IntegerType) and element.width in _WIDTHS
 
 
 def is_stated(tensor: Any) -> bool:
@@ -104,7 +112,7 @@ def _resource(constant: Any) -> Numbers | None:
     constant.clone(ir.InsertionPoint(module.body))
     found = _BLOB.search(str(module))
     width = constant.result.type.element_type.width // 8
-    return np.frombuffer(bytes.fromhex(found[1]), dtype=f"<i{width}") if found and width else None
+    return np.frombuffer(bytes.fromhex(found[1]), dtype=f"<i{width}") if found else None
 
 
 def _along_one_dimension(op: Any) -> Numbers | None:
@@ -116,6 +124,13 @@ def _along_one_dimension(op: Any) -> Numbers | None:
     (loop,) = large or [0]
     known = Known(body, loop, shape[loop]).of(body.elements[0])
     return None if known is None else np.broadcast_to(known, shape[loop]).reshape(shape)
+
+
+def _held(numbers: Numbers, kind: Any) -> Numbers | None:
+    """Return what a type of integers holds of numbers, without the bits that it lacks; None where that is not known."""
+    if numbers.dtype == bool or isinstance(kind, ir.IndexType):
+        return numbers
+    return numbers.astype(f"i{kind.width // 8}").astype(np.int64) if kind.width in _WIDTHS else None
 
 
 def _computed(op: Any) -> Callable[..., Any] | None:

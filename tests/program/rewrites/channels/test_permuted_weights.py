@@ -94,10 +94,19 @@ FROM_END = """%zero = arith.constant 0 : i64
 REVERSED = """%last = arith.constant 31 : index
     %loop1 = linalg.index 1 : index
     %at = arith.subi %last, %loop1 : index"""
+NARROW = """%narrow = arith.trunci %index : i64 to i8
+    %much = arith.constant 120 : i8
+    %once = arith.addi %narrow, %much : i8
+    %twice = arith.addi %once, %much : i8
+    %wide = arith.extsi %twice : i8 to i64
+    %lost = arith.constant 16 : i64
+    %in = arith.addi %wide, %lost : i64
+    %at = arith.index_cast %in : i64 to index"""
 PICKED = {
     "in another order": (picked(interleaving(32)), [(0, 0, 32)]),
     "counted from the end": (picked([place - 32 for place in interleaving(32)]).replace(AT, FROM_END), [(0, 0, 32)]),
     "computed from the loop": (picked([0] * 32).replace(AT, REVERSED), [(0, 0, 32)]),
+    "sums that a narrow type does not hold": (picked(interleaving(32)).replace(AT, NARROW), [(0, 0, 32)]),
     "some of them": (picked([*range(31, 15, -1)]), [(0, 16, 16)]),
     "some of them twice": (picked([*range(32), *range(8, 24)]), [(0, 0, 32), (0, 8, 16)]),
 }
@@ -120,6 +129,28 @@ def test_channels_that_are_read_by_constant_indices_are_read_in_runs(name: str) 
         assert [site.weight_places.tolist() for site in sites] == [site.weight_places.tolist() for site in others]
 
 
+def and_beside(element: str, made: str, at: str = AT) -> str:
+    """Return a program that reads channels by indices and by ``%made``, an element of what an op computes of these."""
+    kind = f"tensor<32x{element}>"
+    beside = f"""
+  %beside_room = tensor.empty() : {kind}
+  %beside = linalg.generic {{indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
+      iterator_types = ["parallel"]}} ins(%indices0 : tensor<32xi64>) outs(%beside_room : {kind}) {{
+  ^bb0(%each: i64, %o: {element}):
+    {made}
+    linalg.yield %made : {element}
+  }} -> {kind}
+  %room0 = """
+    map_ = "affine_map<(d0, d1, d2, d3) -> (d1)>,"
+    text = picked(interleaving(32)).replace(map_, f"{map_} {map_}").replace(AT, at).replace("\n  %room0 = ", beside)
+    text = text.replace(": tensor<32xi64>) outs(%room0", f", %beside : tensor<32xi64>, {kind}) outs(%room0")
+    return text.replace("^bb0(%index: i64, %o: f32)", f"^bb0(%index: i64, %made: {element}, %o: f32)")
+
+
+MASKED = """%zero = arith.constant 0 : i64
+    %in = arith.select %made, %index, %zero : i64
+    %at = arith.index_cast %in : i64 to index"""
+FROM_ZERO = "%zero = arith.constant 0 : i64\n    %made = arith.cmpi sge, %each, %zero : i64"
 IN_ORDER = function(
     IMAGE,
     convolution(16)
@@ -148,6 +179,9 @@ LEFT_ALONE = {
     ),
     "indices that are an argument": as_argument(GATHERED, "indices1"),
     "indices outside of the channels": GATHERED.replace("%indices1 = arith.constant dense<[0", FIRST_OUTSIDE),
+    "floats beside indices": and_beside("f32", "%made = arith.constant 0xFF800000 : f32"),
+    "a mask beside indices": and_beside("i1", FROM_ZERO, MASKED),
+    "numbers of loops beside indices": and_beside("index", "%made = linalg.index 0 : index"),
     "rows in another order": GATHERED.replace(
         selected(1, "%joined1", 32, interleaving(32)), selected(1, "%joined1", 32, interleaving(16), dim=2)
     ),
