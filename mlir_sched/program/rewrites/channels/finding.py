@@ -36,11 +36,19 @@ def permuted_reads(program: WalkedProgram) -> list[PermutedRead]:
 
 
 def _site(begin: Linear, around: _Around) -> PermutedRead | None:
-    """Return a linear op as one that reads permuted channels; None where it reads others, or has no weights alone."""
+    """Return a linear op as one that reads permuted channels; None where it reads others, or has no weights alone.
+
+    What is in front of a loop is computed once: a linear op in the loop would compute it every time.
+    """
     if not around.facts.is_read_alone(begin.op.operands[begin.weights]):
         return None
     found = (_read(begin, span, around) for span in _spans(begin))
-    return next((site for site in found if site is not None and _is_permuted(site)), None)
+    return next((site for site in found if site is not None and _is_permuted(site) and _is_in_one_block(site)), None)
+
+
+def _is_in_one_block(site: PermutedRead) -> bool:
+    """Say whether a linear op and all that its channels come through are computed equally often."""
+    return len({link.op.parent.operation for link in site.links}) == 1
 
 
 def _is_permuted(site: PermutedRead) -> bool:

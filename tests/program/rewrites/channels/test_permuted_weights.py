@@ -129,6 +129,20 @@ def test_channels_that_are_read_by_constant_indices_are_read_in_runs(name: str) 
         assert [site.weight_places.tolist() for site in sites] == [site.weight_places.tolist() for site in others]
 
 
+def in_loop(text: str, own: str) -> str:
+    """Return a program in which an op, ``%out80``, is computed twice, by a loop."""
+    kind = f"tensor<1x8x{PIXELS}xf32>"
+    loop = f"""
+  %first = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %end = arith.constant 2 : index
+  %before = tensor.empty() : {kind}
+  %last = scf.for %n = %first to %end step %step iter_args(%so_far = %before) -> ({kind}) {{{own}
+    scf.yield %out80 : {kind}
+  }}"""
+    return text.replace(own, loop).replace("return %out80", "return %last")
+
+
 def and_beside(element: str, made: str, at: str = AT) -> str:
     """Return a program that reads channels by indices and by ``%made``, an element of what an op computes of these."""
     kind = f"tensor<32x{element}>"
@@ -189,6 +203,7 @@ LEFT_ALONE = {
         "tensor.extract %joined1[%loop0, %at, %loop2", "tensor.extract %joined1[%loop0, %at, %loop3"
     ),
     "channels in the order in which they are made": IN_ORDER,
+    "moves in front of a loop": in_loop(PRODUCT, pointwise(80, "%shuffled1", 32, 8)),
     "rows that are shuffled": ROWS.replace("[[0], [1, 2], [3], [4]]", "[[0], [1], [2, 3], [4]]"),
 }  # fmt: skip
 
