@@ -11,13 +11,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.channels.gathers import gather
 from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.order import Numbers
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EMPTY, EXPAND, GENERIC, SLICE, TRANSPOSE, groups_of
+from mlir_sched.program.rewrites.linalg_ops import (
+    COLLAPSE,
+    CONCAT,
+    EMPTY,
+    EXPAND,
+    GENERIC,
+    SLICE,
+    TRANSPOSE,
+    dim_of,
+    groups_of,
+    numbers_of,
+    region_of,
+)
 
 T = TypeVar("T")
 REORDERING = (GENERIC, TRANSPOSE)
@@ -101,33 +112,25 @@ def moved(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
 
 
 def _joined_rank(op: Any, span: Span) -> int | None:
-    return span.rank if span.first <= _dim(op) < span.end else None
+    return span.rank if span.first <= dim_of(op) < span.end else None
 
 
 def _joined(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
-    return np.concatenate(numbers, axis=_dim(op) - span.first)
-
-
-def _dim(concat: Any) -> int:
-    return int(ir.IntegerAttr(concat.attributes["dim"]).value)
+    return np.concatenate(numbers, axis=dim_of(op) - span.first)
 
 
 def _sliced_rank(op: Any, span: Span) -> int | None:
-    kind = op.operands[0].type
-    if len(op.operands) > 1 or list(op.result.type.shape) != _static(op, "sizes"):
+    kind, region = op.operands[0].type, region_of(op)
+    if len(op.operands) > 1 or list(op.result.type.shape) != region[1]:
         return None
-    offsets, sizes, strides = (span.beside(_static(op, name)) for name in ("offsets", "sizes", "strides"))
+    offsets, sizes, strides = map(span.beside, region)
     whole = sizes == span.beside(kind.shape) and not any(offsets) and {*strides} <= {1}
     return span.rank if whole else None
 
 
 def _sliced(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
-    parts = zip(*(span.of(_static(op, name)) for name in ("offsets", "sizes", "strides")), strict=True)
+    parts = zip(*map(span.of, region_of(op)), strict=True)
     return numbers[0][tuple(slice(first, first + size * step, step) for first, size, step in parts)]
-
-
-def _static(op: Any, name: str) -> list[int]:
-    return list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"]))
 
 
 def _split_rank(op: Any, span: Span) -> int | None:
@@ -147,17 +150,13 @@ def _reshaped(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
 
 
 def _turned_rank(op: Any, span: Span) -> int | None:
-    order, place = _order(op), producer(op.operands[1])
+    order, place = numbers_of(op, "permutation"), producer(op.operands[1])
     kept = span.beside(order) == span.beside(range(len(order)))
     return span.rank if kept and place is not None and place.name == EMPTY else None
 
 
 def _turned(op: Any, span: Span, numbers: Sequence[Numbers]) -> Numbers:
-    return numbers[0].transpose([dim - span.first for dim in span.of(_order(op))])
-
-
-def _order(transpose: Any) -> list[int]:
-    return list(ir.DenseI64ArrayAttr(transpose.attributes["permutation"]))
+    return numbers[0].transpose([dim - span.first for dim in span.of(numbers_of(op, "permutation"))])
 
 
 def _gathered_rank(op: Any, span: Span) -> int | None:

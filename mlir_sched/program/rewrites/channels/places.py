@@ -14,7 +14,7 @@ from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.layout.body import INDEX, Body
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC, is_elementwise
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC, dim_of, is_elementwise
 
 _BLOB = re.compile(r': "0x[0-9A-Fa-f]{8}([0-9A-Fa-f]*)"')
 """The bytes of a resource, behind four that say how they are aligned."""
@@ -56,7 +56,7 @@ class Known:
         if op is None:
             return self._of_argument(value)
         if op.name == INDEX:
-            return np.arange(self.size) if ir.IntegerAttr(op.attributes["dim"]).value == self.loop else None
+            return np.arange(self.size) if dim_of(op) == self.loop else None
         if op.name == "arith.constant":
             number = scalar_constant(value) if isinstance(value.type, (ir.IntegerType, ir.IndexType)) else None
             return None if number is None else _held(np.array(int(number)), value.type)
