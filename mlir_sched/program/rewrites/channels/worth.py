@@ -13,9 +13,13 @@ from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
 from mlir_sched.program.rewrites.layout.body import EXTRACT
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, GENERIC
 
-COPY_BYTES = 8 << 10
-"""What a transposition of channels that lie side by side moves in the time that one copy more takes, however little is
-copied: 1.3 us, at 7.5 GB/s (one core with AVX-512, images of 7 to 28 pixels a side), rounded to a power of two."""
+BYTES_PER_COPY = 8 << 10
+"""The least that has to be no longer transposed for every further copy: with less, the copies take longer.
+
+Judged on one core with AVX-512, with images of 7 to 28 pixels a side: a copy takes 1.3 us, however little is copied,
+and a transposition of channels that lie side by side moves 7.5 GB/s; rounded to a power of two. On several cores, and
+on GPUs, where each copy is a dispatch, none of that was measured.
+"""
 
 
 def worth(sites: Sequence[PermutedRead]) -> list[PermutedRead]:
@@ -57,7 +61,7 @@ def _pays(sites: Sequence[PermutedRead]) -> bool:
     joined = sum(len(op.operands) for op in gone if op.name == CONCAT)
     reads = {(site.origin.sources, tuple(site.runs)) for site in sites}
     copies = sum(len(runs) for _, runs in reads if len(runs) > 1)
-    return moved > COPY_BYTES * (copies - joined)
+    return moved > BYTES_PER_COPY * (copies - joined)
 
 
 def _bytes(kind: Any) -> int:
