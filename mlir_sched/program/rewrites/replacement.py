@@ -176,6 +176,12 @@ def ops_named(
     return ir.Operation.create("transform.structured.match", operands=[handle], results=found, attributes=given).result
 
 
+def ops_within(handle: Any) -> Any:
+    """Emit a handle on a handle's op and on all ops in its bodies."""
+    found = [transform.AnyOpType.get()]
+    return ir.Operation.create("transform.structured.match", operands=[handle], results=found).result
+
+
 def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
     """Emit a handle on the only op with a name, and attributes, at or below a handle's op; fail if not exactly one."""
     found = ops_named(handle, name, attributes)

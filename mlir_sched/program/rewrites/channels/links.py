@@ -12,9 +12,18 @@ from typing import Any, NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.compiler.operations import captured
 from mlir_sched.program.rewrites.channels.gathers import indices_key, is_gather, match_gather, read_of, source_handle
 from mlir_sched.program.rewrites.layout.forms import form_of, match_form
-from mlir_sched.program.rewrites.replacement import match_type, merged, operand_of, require_same, result_of
+from mlir_sched.program.rewrites.linalg_ops import GENERIC
+from mlir_sched.program.rewrites.replacement import (
+    match_dag,
+    match_type,
+    merged,
+    operand_of,
+    require_same,
+    result_of,
+)
 
 
 class Link(NamedTuple):
@@ -113,7 +122,7 @@ def _ties(ops: Sequence[Any], links: Iterable[Link]) -> Mapping[Any, list[Tie]]:
 
 def _form(op: Any) -> tuple[Hashable, ...]:
     """Return a key, equal for ops that are compared alike."""
-    types = (str(result.type) for result in op.results)
+    types = (str(value.type) for value in (*op.operands, *op.results))
     return *form_of(op), *types, *(indices_key(op) if is_gather(op) else ())
 
 
@@ -126,7 +135,7 @@ def _compare(op: Any, ties: Sequence[Tie], handle: Any, *others: Any) -> None:
         handle: A handle on the op.
         others: Handles on the other ops of the ties.
     """
-    (match_gather if is_gather(op) else match_form)(handle, op)
+    _match(op, handle)
     match_type(result_of(handle), op.results[0].type)
     left = iter(others)
     for tie in ties:
@@ -134,3 +143,13 @@ def _compare(op: Any, ties: Sequence[Tie], handle: Any, *others: Any) -> None:
         match_type(value, tie.link.value.type)
         if tie.other:
             require_same(value, tie.other.handle(next(left)))
+
+
+def _match(op: Any, handle: Any) -> None:
+    """Emit the comparison of an op: as a whole, where its body uses nothing from outside, else of its form."""
+    if is_gather(op):
+        match_gather(handle, op)
+    elif op.name == GENERIC and not captured(op):
+        match_dag(op, list(op.operands), handle)
+    else:
+        match_form(handle, op)

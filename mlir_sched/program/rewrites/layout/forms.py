@@ -1,7 +1,8 @@
 """How a script says that an op has a form: its attributes, and how its elements are computed, whatever the sizes are.
 
 A script compares the op that makes an element, and all that this is computed from, down to the leaves: arguments of
-the body, indices of loops, and tensors that the body reads elements of. Constants may lie outside of the body.
+the body, indices of loops, and tensors that the body reads elements of. Constants may lie outside of the body. Which
+argument is which it does not see: ``x - y`` has the form of ``y - x``.
 """
 
 from collections.abc import Hashable
@@ -12,7 +13,7 @@ from mlir_sched.library.matcher import append_comparison_of_body
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.layout.body import CONSTANT
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, is_static
-from mlir_sched.program.rewrites.replacement import MEMOIZED, attributes_of, only_op
+from mlir_sched.program.rewrites.replacement import MEMOIZED, attributes_of, only_op, ops_within, require_number
 from mlir_sched.program.rewrites.site_rewrite import OpSite
 
 _DERIVED = ("operandSegmentSizes", MEMOIZED)
@@ -34,4 +35,5 @@ def match_form(handle: Any, op: Any) -> None:
     attributes = {each.name: each.attr for each in named_attributes(op) if each.name not in _DERIVED}
     found = only_op(handle, op.name, attributes)
     if op.name in _WITH_BODY:
+        require_number(ops_within(found), 1 + len([*walk(op)]))
         append_comparison_of_body(found, op, is_static)

@@ -292,11 +292,14 @@ def test_no_call_permutes_constants(stored: str, made: ProgramRewrite, tmp_path:
     assert ("xi32>" in flow) == (stored == "as parameters"), "those are computed when the module is loaded"
 
 
+BODY = "%y = arith.maximumf %x, %floor : f32\n    %z = arith.addf %y, %n : f32"
+REMAINDER = ending("numbers of channels").replace(BODY, "%z = arith.remf %x, %n : f32")
 ROTATED = [15, *interleaving(16)[:-1]]
 OTHERS = {
     "another slice": (PRODUCT, PRODUCT.replace("%shuffled0[0, 16, 0, 0]", "%shuffled0[0, 15, 0, 0]")),
     "another value in its place": (PRODUCT, PRODUCT.replace("dim(1) %kept1, %made1", "dim(1) %made1, %kept1")),
     "indices that are off by one": (picked(interleaving(16), 16), picked(ROTATED, 16)),
+    "arguments in another order": (REMAINDER, REMAINDER.replace("remf %x, %n", "remf %n, %x")),
     "indices of rows": (picked(interleaving(16), 16), picked(interleaving(16), 16, dim=2)),
 }
 

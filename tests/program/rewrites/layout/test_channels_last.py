@@ -108,14 +108,18 @@ GATED = """
 """A swish, which reads its argument twice, and its result times the sum of its pixels, per channel."""
 
 
-@pytest.mark.landing
-def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp_path: Path) -> None:
+def gated() -> str:
     layers = [
         layer(0, "conv_2d_nchw_fchw", "%image", ("1x4x22x22", "16x4x3x3", "1x16x20x20"), 1),
         layer(1, "depthwise_conv_2d_nchw_chw", "%out0", ("1x16x20x20", "16x3x3", "1x16x18x18"), 1) + GATED,
         layer(2, "conv_2d_nchw_fchw", "%scaled", ("1x16x18x18", "8x16x1x1", "1x8x18x18"), 1),
     ]
-    model = write(tmp_path, function("1x4x22x22", "".join(layers), "%out2", "1x8x18x18"))
+    return function("1x4x22x22", "".join(layers), "%out2", "1x8x18x18")
+
+
+@pytest.mark.landing
+def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp_path: Path) -> None:
+    model = write(tmp_path, gated())
     flags = library_for(ChannelsLast(), model, tmp_path)
     results = [
         line.rpartition("->")[2] for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line
@@ -243,6 +247,15 @@ def test_a_library_for_a_network_with_another_op_at_the_same_place_is_an_error(
     other = write(tmp_path, shuffled().replace("[0, 8, 0, 0]", "[0, 7, 0, 0]", 1))
     with pytest.raises(ModelCompileError):
         compile_to_bytes(other, flags)
+
+
+def test_a_library_for_a_network_with_a_copy_where_another_one_computes_is_an_error(tmp_path: Path) -> None:
+    scaling = "%product = arith.mulf %x, %scale : f32\n    linalg.yield %product : f32"
+    copying = gated().replace(scaling, "linalg.yield %scale : f32")
+    other = gated().replace(scaling, scaling.replace("arith.mulf %x,", "arith.negf"))
+    flags = library_for(ChannelsLast(), write(tmp_path, copying), tmp_path)
+    with pytest.raises(ModelCompileError):
+        compile_to_bytes(write(tmp_path, other), flags)
 
 
 def test_a_single_convolution_stays_channels_first(tmp_path: Path) -> None:
