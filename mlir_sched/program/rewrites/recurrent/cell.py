@@ -91,8 +91,14 @@ class Cell(PlacedSite):
     @cached_property
     def read(self) -> dict[Any, Path]:
         """The ways to all values that its ops read."""
-        pairs = [(value, (*way, place)) for op, way in self.ways.items() for place, value in enumerate(op.operands)]
-        return dict(reversed(pairs))
+        return dict(reversed(self._operands))
+
+    @property
+    def shared(self) -> list[tuple[Path, Path]]:
+        """The first way to each value that its ops read several times, with each further one."""
+        known = {*self.inputs, *(result for op in self.ways for result in op.results)}
+        pairs = ((self.read[value], way) for value, way in self._operands if value in known)
+        return [(first, way) for first, way in pairs if first != way]
 
     @property
     def size(self) -> int:
@@ -144,6 +150,11 @@ class Cell(PlacedSite):
         """The runs of values that it does not compute."""
         values = {*self.inputs}
         return [run for op in self.outputs for run in self.runs(op) if run.value in values]
+
+    @property
+    def _operands(self) -> list[tuple[Any, Path]]:
+        """The operands of its ops, with the way to each."""
+        return [(value, (*way, place)) for op, way in self.ways.items() for place, value in enumerate(op.operands)]
 
     @cached_property
     def _products(self) -> dict[Any, RowProduct]:

@@ -22,7 +22,7 @@ from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.linalg_ops import EXPAND
 from mlir_sched.program.rewrites.recurrent.cell import Cell
 from mlir_sched.program.rewrites.recurrent.cell_finding import cells
-from mlir_sched.program.rewrites.replacement import Result
+from mlir_sched.program.rewrites.replacement import Result, require_same
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
@@ -35,6 +35,13 @@ class FusedGates(PlacedRewrite[Cell]):
     def sites(self, program: WalkedProgram) -> list[Cell]:
         """Return the cells."""
         return cells(program)
+
+    def match(self, root: Any, site: Cell) -> None:
+        """Emit the comparison of the ops of a cell, and of the values that several operands of them are."""
+        super().match(root, site)
+        handles = Handles(root)
+        for first, other in site.shared:
+            require_same(handles.value(first), handles.value(other))
 
     def inputs(self, op: Any, site: Cell, *others: Any) -> list[Any]:
         """Emit handles on what the cell reads."""

@@ -15,7 +15,7 @@ from iree.compiler import ir
 from recurrent_networks import Recurrent, gated_unit
 from rewriting import compiled_to, left_out, library_for, run, write
 
-from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.recurrent import cell_finding
 from mlir_sched.program.rewrites.recurrent.cell import Cell
@@ -68,7 +68,18 @@ def test_a_single_element_is_no_run_of_what_it_is_a_slice_of() -> None:
         assert singles[0].value in site.inputs
 
 
-def test_weights_whose_reading_takes_longer_than_a_start_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+LATE = replace(GRU, loop=True).text().replace("%bias[8]", "%bias[%t]")
+"""A step whose second gate has another bias in every step."""
+
+
+def test_what_a_cell_does_not_compute_is_read_at_places_that_vary() -> None:
+    with found(LATE) as (site,):
+        varying = {run.value for op in site.outputs for run in site.runs(op) if run.varying}
+        assert [list(value.type.shape) for value in varying] == [[24]]
+        assert varying <= {*site.inputs}
+
+
+def test_cells_with_more_weights_than_a_bound_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, number in ((2 * 8 * 8 * 4, 1), (2 * 8 * 8 * 4 - 1, 0)):
         monkeypatch.setattr(cell_finding, "MOST_WEIGHT_BYTES", most)
         with found(gated_unit(rows=1)) as sites:
@@ -117,6 +128,26 @@ def test_a_step_is_one_dispatch(name: str, tmp_path: Path) -> None:
     products = 3 if name == "gru" else 4
     assert len(dispatches) == products + network.steps, "of the products of the input, and of every step"
     assert "stream.cmd.copy" not in compiled_to(model, flags, "stream")
+
+
+MEMORY = replace(LSTM, loop=True).text()
+STATE = re.compile(r"(linalg.matmul ins\()%state(, .* outs\()(%\w+)")
+OTHERS = {
+    "sums of a gate that start with the state": (LATE, STATE.sub(r"\1%state\2%state", LATE, count=1)),
+    "a product of the memory": (MEMORY, STATE.sub(r"\1%memory\2\3", MEMORY, count=1)),
+    "a bias of another gate": (LATE, "%bias[0]".join(LATE.rsplit("%bias[%t]", 1))),
+}
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_library_does_not_fuse_the_gates_of_another_program(name: str, tmp_path: Path) -> None:
+    """Several ops of the own program read the value in whose place one of them has another one of the same type."""
+    own, other = OTHERS[name]
+    flags = library_for(FusedGates(), write(tmp_path, own), tmp_path)
+    assert other != own
+    with pytest.raises(ModelCompileError):
+        compile_to_bytes(write(tmp_path, other), flags)
 
 
 @dataclass(frozen=True)
