@@ -140,9 +140,10 @@ class _Block:
         return cell if whole and is_gain else None
 
     def _are_whole(self, cell: Cell) -> bool:
-        """Say whether every value that results are computed from has as many elements as they need."""
-        runs = (run for op in cell.outputs for run in cell.runs(op))
-        return all(run.is_single or run.first + cell.size <= size_of(run.value) for run in runs)
+        """Say whether all runs are within their values, and those of what the cell computes at constant places."""
+        runs, outside = [run for op in cell.outputs for run in cell.runs(op)], {*cell.inputs}
+        fixed = all(not run.varying or run.value in outside for run in runs)
+        return fixed and all(run.is_single or run.first + cell.size <= size_of(run.value) for run in runs)
 
     def _is_in_order(self, cell: Cell) -> bool:
         """Say whether everything that is read is computed in front of the first result."""

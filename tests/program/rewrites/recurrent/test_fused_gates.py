@@ -94,6 +94,9 @@ LEFT_ALONE = {
     ).replace("%x: ", "%of_step: tensor<24x8xf32>, %x: "),
     "one product for all gates": replace(GRU, gates_apart=False).text(),
     "every second column": re.sub(r"(\[1, 8\]) \[1, 1\]( : tensor<1x24xf32>)", r"\1 [1, 2]\2", gated_unit(rows=1)),
+    "a slice of a product at a place that varies": (
+        gated_unit(rows=1).replace("[0, 8] [1, 8]", "[0, %at] [1, 8]").replace("%x: ", "%at: index, %x: ")
+    ),
 }  # fmt: skip
 
 
