@@ -71,17 +71,25 @@ class Recurrent:
                 state = _sigmoid(o) * np.tanh(memory)
         return state
 
-    def text(self, name: str = "main") -> str:
-        """Return the function."""
-        x, state = tensor_of(self.sequence), tensor_of((self.batch, self.features))
-        constants = "\n".join(
+    @property
+    def constants(self) -> str:
+        """The lines of the weights, the bias, and the numbers that bodies use."""
+        tensors = "\n".join(
             f"  %{each} = arith.constant dense<{self.values(each).tolist()}> : {tensor_of(self.values(each).shape)}"
             for each in ("of_step", "of_state", "bias")
         )
+        return f"{tensors}\n  %zero = arith.constant 0.0 : f32\n  %one = arith.constant 1.0 : f32"
+
+    def lines(self, **states: tuple[int, ...]) -> _Lines:
+        """Return lines that may use the input, the constants and some states."""
+        names = ("x", "of_step", "of_state", "bias")
+        return _Lines({f"%{name}": self.values(name).shape for name in names} | {f"%{n}": s for n, s in states.items()})
+
+    def text(self, name: str = "main") -> str:
+        """Return the function."""
+        x, state = tensor_of(self.sequence), tensor_of((self.batch, self.features))
         return f"""func.func @{name}(%x: {x}) -> {state} {{
-{constants}
-  %zero = arith.constant 0.0 : f32
-  %one = arith.constant 1.0 : f32
+{self.constants}
   %first = arith.constant 0 : index
   %next = arith.constant 1 : index
   %end = arith.constant {self.steps} : index
@@ -92,7 +100,7 @@ class Recurrent:
 """
 
     def _written_out(self) -> str:
-        lines = self._lines(begin=(self.batch, self.features))
+        lines = self.lines(begin=(self.batch, self.features))
         state = memory = "%begin"
         for step in range(self.steps):
             state, memory = self._step(lines, str(step), state, memory)
@@ -100,7 +108,7 @@ class Recurrent:
 
     def _loop(self) -> str:
         shape = (self.batch, self.features)
-        kind, lines = tensor_of(shape), self._lines(state=shape, memory=shape)
+        kind, lines = tensor_of(shape), self.lines(state=shape, memory=shape)
         state, memory = self._step(lines, "%t", "%state", "%memory")
         return f"""  %last:2 = scf.for %t = %first to %end step %next
       iter_args(%state = %begin, %memory = %begin) -> ({kind}, {kind}) {{
@@ -140,33 +148,26 @@ class Recurrent:
             for part in parts
         ]
 
-    def _lines(self, **states: tuple[int, ...]) -> _Lines:
-        """Return lines that may use the input, the constants and some states."""
-        names = ("x", "of_step", "of_state", "bias")
-        return _Lines({f"%{name}": self.values(name).shape for name in names} | {f"%{n}": s for n, s in states.items()})
 
-
-def gated_unit(rows: int, *, scaled: bool = False) -> str:
+def gated_unit(rows: int, *, scaled: bool = False, heads: int = 1) -> str:
     """Return a function of rows: their product with a matrix times the sigmoid of that with another one.
 
     Args:
         rows: How many there are.
         scaled: Whether each result is multiplied by the fourth number of its row.
+        heads: How many rows the only row of each factor is split into, unless scaled; 1 for none.
     """
     network, features = Recurrent("gru", batch=rows), 8
-    shape, columns = (rows, features), (GATES["gru"] * features, features)
-    weights = f"dense<{network.values('of_step').tolist()}> : {tensor_of(columns)}"
-    lines = _Lines({"%x": shape, "%of_step": columns, "%bias": columns[:1]})
-    value, gate = (lines.slice(lines.product("%x", "%of_step", "%bias"), [0, at], shape) for at in (0, features))
+    shape = (rows, features)
+    lines, factors = network.lines(x=shape), (("%of_step", 0), ("%of_state", features))
+    value, gate = (lines.slice(lines.product("%x", each, "%bias"), [0, at], shape) for each, at in factors)
+    value, gate = (lines.split(each, heads) if heads > 1 else each for each in (value, gate))
     result = lines.each(MULTIPLY, value, lines.each(SIGMOID, gate))
     result = lines.scaled(result, lines.slice("%x", [0, 3], (rows, 1))) if scaled else result
-    return f"""func.func @main(%x: {tensor_of(shape)}) -> {tensor_of(shape)} {{
-  %of_step = arith.constant {weights}
-  %bias = arith.constant dense<{network.values("bias").tolist()}> : {tensor_of(columns[:1])}
-  %zero = arith.constant 0.0 : f32
-  %one = arith.constant 1.0 : f32
+    return f"""func.func @main(%x: {tensor_of(shape)}) -> {lines.type(result)} {{
+{network.constants}
 {lines.text}
-  return {result} : {tensor_of(shape)}
+  return {result} : {lines.type(result)}
 }}
 """
 
@@ -198,6 +199,13 @@ class _Lines:
         shape = (first * second, last)
         types = f"{self.type(value)} into {tensor_of(shape)}"
         return self._add(f"tensor.collapse_shape {value} [[0, 1], [2]] : {types}", shape)
+
+    def split(self, row: str, parts: int) -> str:
+        """Return a row as several rows, one behind the other."""
+        shape = (1, parts, self.shapes[row][1] // parts)
+        types = f"{self.type(row)} into {tensor_of(shape)}"
+        op = f"tensor.expand_shape {row} [[0], [1, 2]] output_shape {[*shape]} : {types}"
+        return self.collapsed(self._add(op, shape))
 
     def product(self, rows: str, weights: str, bias: str) -> str:
         """Return rows times transposed weights, plus a bias."""

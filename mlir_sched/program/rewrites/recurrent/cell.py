@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     collapse,
     copied_body,
     dims_map,
+    expand,
     generic,
     index,
     product_and_sum,
@@ -143,7 +144,7 @@ class Cell(PlacedSite):
                 parts[Run(op.results[0], 0)] = self._result(op, parts)
             ir.Operation.create("flow.return", operands=[parts[Run(op.results[0], 0)] for op in self.outputs])
         shapes = [list(op.results[0].type.shape) for op in self.outputs]
-        return [with_unit_dims(result, shape) for result, shape in zip(region.results, shapes, strict=True)]
+        return [_shaped(result, shape) for result, shape in zip(region.results, shapes, strict=True)]
 
     @property
     def _outside(self) -> list[Run]:
@@ -194,6 +195,11 @@ class Cell(PlacedSite):
             return _element(Run(output.results[0], 0), known)
 
         return generic(inputs, empty, [*maps, dims_map(1, [0])], ["parallel"], body)
+
+
+def _shaped(vector: Any, shape: Sequence[int]) -> Any:
+    """Return the elements of a vector as a tensor of a shape."""
+    return vector if len(shape) == 1 else expand(vector, [range(len(shape))], shape)
 
 
 def _element(run: Run, known: dict[Run, Any]) -> Any:

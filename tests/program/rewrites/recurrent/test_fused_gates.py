@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +21,10 @@ from mlir_sched.program.rewrites.recurrent import cell_finding
 from mlir_sched.program.rewrites.recurrent.cell import Cell
 from mlir_sched.program.rewrites.recurrent.cell_finding import cells
 from mlir_sched.program.rewrites.recurrent.fused_gates import FusedGates
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 from mlir_sched.targets.target import Target
+from mlir_sched.testing import RewriteTests
 from mlir_sched.transform_scripts.script.form import script_context
 
 GRU, LSTM = (Recurrent(cell, batch=1, gates_apart=True) for cell in ("gru", "lstm"))
@@ -172,3 +174,17 @@ def test_the_weights_of_another_gate_are_found_by_the_checks(tmp_path: Path, her
     failed = left_out((FusedGates(), OfTheNextGate()), write(tmp_path, GRU.text()), here)
     assert [*failed] == ["of_the_next_gate"]
     assert "wrong" in failed["of_the_next_gate"]
+
+
+@pytest.mark.promise
+class TestContract(RewriteTests):
+    """The contract of all rewrites."""
+
+    def make(self) -> ProgramRewrite:
+        return FusedGates()
+
+    def programs(self) -> Mapping[str, str]:
+        return {"varying places": LATE, "single factors": gated_unit(1, scaled=True), "heads": gated_unit(1, heads=2)}
+
+    def others(self) -> Mapping[str, str]:
+        return {"rows": gated_unit(rows=2)}
