@@ -17,13 +17,16 @@ from mlir_sched.program.rewrites.walked_program import WalkedProgram
 OTHERS = ("linalg.", "flow.")
 """How names of ops begin whose bodies are no blocks of a program: of element by element, and of one dispatch."""
 FEWEST_PRODUCTS = 2
-"""Products from which a cell is a gain. One alone is a dispatch, what follows its slices another one: as one dispatch,
-16 untuned steps of a GRU of 256 features or of an LSTM of 128 take as long (one run each, a busy Xeon, one thread)."""
+"""Products from which a variant is made: with fewer, none is compiled and measured. One product alone is a dispatch,
+and what follows its slices another one. As one dispatch, 16 untuned steps of a GRU of 256 features or of an LSTM of
+128 take as long (one run each, a busy Xeon, one thread)."""
 MOST_WEIGHT_BYTES = 1 << 19
-"""Most bytes of the weights of a cell. Every step reads all of them: where that takes far longer than to start a
-dispatch, some dispatches less gain nothing. With a product per gate, a program of 8 untuned steps of an LSTM of 128
+"""Most bytes of the weights of a cell with which a variant is made: with more, none is compiled and measured. Nothing
+else depends on the bound, as a variant is taken where it is faster. Every step reads all weights: the longer that
+takes, the less fewer dispatches can gain. With a product per gate, a program of 8 untuned steps of an LSTM of 128
 features (256 KiB) takes 13 % less time as one dispatch per step, one of a GRU (192 KiB) 9 % (likewise). The bound is
-above these two; tuned programs were not compared."""
+the next power of two. Neither larger cells nor tuned programs were compared: from which size on nothing is gained is
+not known."""
 
 
 def cells(program: WalkedProgram) -> list[Cell]:
