@@ -67,8 +67,9 @@ def source_of(value: Any, passes: Callable[[Any], bool]) -> Any:
         value: The value.
         passes: Says which ops these are.
     """
-    op = producer(value)
-    return source_of(op.operands[0], passes) if op is not None and passes(op) else value
+    while (op := producer(value)) is not None and passes(op):
+        value = op.operands[0]
+    return value
 
 
 def symbol_of(op: Any) -> str:

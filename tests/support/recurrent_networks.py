@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from rewriting import run
 
 GATES = {"gru": 3, "lstm": 4}
 SIGMOID = ("%n = arith.negf %a : f32", "%e = math.exp %n : f32", "%s = arith.addf %e, %one : f32",
@@ -271,3 +272,9 @@ def _map(dims: str) -> str:
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def assert_computed(vmfb: bytes, function: str, network: Recurrent) -> None:
+    """Assert that a function of a compiled program computes what a network does, by NumPy."""
+    x = network.values("x")
+    np.testing.assert_allclose(run(vmfb, [x], function), network.evaluated(x), rtol=1e-5, atol=1e-6, err_msg=function)

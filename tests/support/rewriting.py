@@ -8,10 +8,11 @@ from pathlib import Path
 
 import iree.runtime as rt
 import numpy as np
+import pytest
 from iree.compiler import ir
 from iree_cases import FLAGS
 
-from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.library.library import build_library
@@ -93,6 +94,14 @@ def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main", w
     loaded = rt.load_vm_modules(*modules, config=config)
     result = loaded[-1][name](*inputs)
     return np.array(result.to_host())  # its memory is the program's, which ends here
+
+
+def assert_refused(rewrite: ProgramRewrite, own: str, other: str, folder: Path) -> None:
+    """Assert that the library of a rewrite for a program does not compile another program."""
+    flags = library_for(rewrite, write(folder, own), folder)
+    assert other != own
+    with pytest.raises(ModelCompileError):
+        compile_to_bytes(write(folder, other), flags)
 
 
 def assert_same_results(

@@ -10,7 +10,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, symbol_of, walk
+from mlir_sched.compiler.operations import producer, source_of, symbol_of, walk
 from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
 
 LEAST_BYTES = 2**21
@@ -84,10 +84,7 @@ def is_constant(value: Any, changed: Collection[str]) -> bool:
 
 def _viewed(value: Any) -> Any:
     """Return the operation that makes what a value is a view of, the value itself included; None for an argument."""
-    op = producer(value)
-    while op is not None and op.name in VIEWS:
-        op = producer(op.operands[0])
-    return op
+    return producer(source_of(value, lambda op: op.name in VIEWS))
 
 
 def global_of(op: Any) -> str:

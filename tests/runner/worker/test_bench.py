@@ -133,31 +133,38 @@ def test_the_results_of_a_slow_baseline_are_computed_in_one_process_of_a_run(
         assert wrong == [name == "zeros"] * len(CHECKS)
 
 
+def with_kept_results(folder: Path) -> ArrayBench:
+    """Return a process that finds the results of a task, which another process has kept."""
+    one, other = ArrayBench(), ArrayBench()
+    one.references = other.references = KeptReferences(folder)
+    one.calls_to_prepare("a")
+    return other
+
+
+def assert_not_reproduced(process: ArrayBench) -> None:
+    prepared = process.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
+    assert "does not reproduce its own result" in (prepared.error or "")
+
+
 def test_results_that_another_process_has_seen_differ_are_no_reference(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
-    one, other = ArrayBench(), ArrayBench()
-    one.references = other.references = KeptReferences(tmp_path)
-    one.calls_to_prepare("a")
+    process = with_kept_results(tmp_path)
     monkeypatch.setattr(CopyProgram, "call", doubled)
-    prepared = other.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
-    assert "does not reproduce its own result" in (prepared.error or "")
+    assert_not_reproduced(process)
 
 
 def test_the_next_process_repeats_another_check_than_the_one_that_kept_the_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
-    one, other = ArrayBench(), ArrayBench()
-    one.references = other.references = KeptReferences(tmp_path)
-    one.calls_to_prepare("a")
+    process = with_kept_results(tmp_path)
     (file,) = tmp_path.iterdir()
     known = pickle.loads(file.read_bytes())
     wrong = (*known.results[:-1], tuple(array + 1 for array in known.results[-1]))
     file.write_bytes(pickle.dumps(replace(known, results=wrong)))
-    prepared = other.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
-    assert "does not reproduce its own result" in (prepared.error or "")
+    assert_not_reproduced(process)
 
 
 def test_results_with_other_weights_in_the_same_file_are_computed_anew(

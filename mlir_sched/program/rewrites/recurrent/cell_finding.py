@@ -18,8 +18,7 @@ OTHERS = ("linalg.", "flow.")
 """How names of ops begin whose bodies are no blocks of a program: of element by element, and of one dispatch."""
 FEWEST_PRODUCTS = 2
 """Products from which a variant is made: with fewer, none is compiled and measured. One product alone is a dispatch,
-and what follows its slices another one. As one dispatch, 16 untuned steps of a GRU of 256 features or of an LSTM of
-128 take as long (one run each, a busy Xeon, one thread)."""
+and what follows its slices another one. As one dispatch, untuned steps of 128 and of 256 features took as long."""
 MOST_WEIGHT_BYTES = 1 << 19
 """Most bytes of the weights of a cell with which a variant is made: with more, none is compiled and measured. Nothing
 else depends on the bound, as a variant is taken where it is faster. Every step reads all weights: the longer that

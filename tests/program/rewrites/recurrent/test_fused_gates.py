@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from iree.compiler import ir
-from recurrent_networks import Recurrent, gated_unit
-from rewriting import compiled_to, left_out, library_for, run, write
+from recurrent_networks import Recurrent, assert_computed, gated_unit
+from rewriting import assert_refused, compiled_to, left_out, library_for, write
 
-from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.recurrent import cell_finding
 from mlir_sched.program.rewrites.recurrent.cell import Cell
@@ -115,11 +114,9 @@ def test_fused_gates_give_the_same_results(tmp_path: Path) -> None:
     flags = library_for(FusedGates(), model, tmp_path)
     steps = sum(1 if network.loop else network.steps - 1 for network in NETWORKS.values())
     assert rewrites_in(compiled_to(model, flags, "preprocessing"))["fused_gates"] == steps
-    fused = compile_to_bytes(model, flags)
+    vmfb = compile_to_bytes(model, flags)
     for function, name in names.items():
-        x = NETWORKS[name].values("x")
-        results = run(fused, [x], function)
-        np.testing.assert_allclose(results, NETWORKS[name].evaluated(x), rtol=1e-5, atol=1e-6, err_msg=name)
+        assert_computed(vmfb, function, NETWORKS[name])
 
 
 @pytest.mark.promise
@@ -148,11 +145,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_library_does_not_fuse_the_gates_of_another_program(name: str, tmp_path: Path) -> None:
     """Several ops of the own program read the value in whose place one of them has another one of the same type."""
-    own, other = OTHERS[name]
-    flags = library_for(FusedGates(), write(tmp_path, own), tmp_path)
-    assert other != own
-    with pytest.raises(ModelCompileError):
-        compile_to_bytes(write(tmp_path, other), flags)
+    assert_refused(FusedGates(), *OTHERS[name], tmp_path)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from iree.compiler import ir
-from recurrent_networks import Recurrent
+from recurrent_networks import Recurrent, assert_computed
 from rewriting import compiled_to, left_out, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
@@ -100,11 +100,9 @@ def test_whole_sequences_give_the_same_results(tmp_path: Path) -> None:
     model = write(tmp_path, "".join(NETWORKS[name].text(function) for function, name in names.items()))
     flags = library_for(JoinedSteps(), model, tmp_path)
     assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"joined_steps": len(NETWORKS) + 3}, "four gates"
-    joined = compile_to_bytes(model, flags)
+    vmfb = compile_to_bytes(model, flags)
     for function, name in names.items():
-        x = NETWORKS[name].values("x")
-        results = run(joined, [x], function)
-        np.testing.assert_allclose(results, NETWORKS[name].evaluated(x), rtol=1e-5, atol=1e-6, err_msg=name)
+        assert_computed(vmfb, function, NETWORKS[name])
 
 
 @pytest.mark.promise
