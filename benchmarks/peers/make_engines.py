@@ -5,6 +5,7 @@ them.
 """
 
 import argparse
+import subprocess
 import sys
 
 from benchmarks.peers.client import PeerSpec
@@ -29,8 +30,17 @@ def require_engines() -> None:
         sys.exit("error: the engines are not installed: run python -m benchmarks make_engines")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Make the environment, or bring it up to date."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks make_engines", description=__doc__)
     add_index(parser)
-    install(FOLDER / "engines", REQUIREMENTS, parser.parse_args().torch_index)
+    index = parser.parse_args().torch_index
+    try:
+        install(FOLDER / "engines", REQUIREMENTS, index)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"error: pip ended with exit code {error.returncode}")
     print(ENGINES.python)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from importlib.util import find_spec
@@ -19,6 +20,13 @@ NAMED = re.compile(r"python -m benchmarks ([a-z_.]*[a-z_])")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_name_has_a_program_that_says_what_it_does(name: str) -> None:
     assert len(what_it_does(PROGRAMS[name]).split()) > 2
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_name_has_a_program_that_runs(name: str) -> None:
+    file = ROOT.joinpath("benchmarks", *PROGRAMS[name].split(".")).with_suffix(".py")
+    defined = ast.parse(file.read_text()).body
+    assert "main" in [each.name for each in defined if isinstance(each, ast.FunctionDef)]
 
 
 def test_the_names_in_texts_exist() -> None:
