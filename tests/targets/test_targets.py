@@ -261,6 +261,11 @@ def test_a_file_describes_a_cuda_device(tmp_path: Path) -> None:
         ('{"architecture": "sm_1"}', "unknown CUDA architecture 'sm_1'"),
         ('{"architecture": "sm_90", "cores": 3}', "unknown field 'cores'"),
         ('{"architecture": "sm_90", "clock_hz": "fast"}', "clock_hz must be a number above 0, but is 'fast'"),
+        (
+            '{"architecture": "sm_90", "multiprocessors": 66.5}',
+            "multiprocessors must be a whole number above 0, but is 66.5",
+        ),
+        ('{"architecture": "sm_90", "clock_hz": NaN}', "clock_hz must be a number above 0, but is nan"),
     ],
 )
 def test_a_wrong_description_is_one_clear_error(tmp_path: Path, text: str, why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -108,16 +109,20 @@ def read_description(path: Path) -> tuple[str, Architecture]:
         UserError: The file cannot be read, or is no such object.
     """
     data = read_json(path)
-    numbers = {field.name for field in fields(GpuResources)}
+    kinds = {field.name: field.type for field in fields(GpuResources)}
     if not isinstance(data, dict) or not isinstance(data.get("architecture"), str):
         raise UserError(f"{path}: describe the device by an object with its architecture, one of {_known()}")
-    if unknown := sorted(data.keys() - numbers - {"architecture", "device"}):
+    if unknown := sorted(data.keys() - kinds.keys() - {"architecture", "device"}):
         raise UserError(
-            f"{path}: unknown field {unknown[0]!r}; known are architecture, device, {', '.join(sorted(numbers))}"
+            f"{path}: unknown field {unknown[0]!r}; known are architecture, device, {', '.join(sorted(kinds))}"
         )
-    changed = {name: data[name] for name in numbers & data.keys()}
-    if wrong := [name for name, value in changed.items() if not isinstance(value, int | float) or value <= 0]:
-        raise UserError(f"{path}: {wrong[0]} must be a number above 0, but is {changed[wrong[0]]!r}")
+    changed = dict[str, Any]()
+    for name in sorted(kinds.keys() & data.keys()):
+        value, whole = data[name], kinds[name] is int
+        if not isinstance(value, int if whole else int | float) or not 0 < value < math.inf:
+            number = "whole number" if whole else "number"
+            raise UserError(f"{path}: {name} must be a {number} above 0, but is {value!r}")
+        changed[name] = value if whole else float(value)
     known = architecture(data["architecture"])
     described = str(data.get("device", known.device))
     return data["architecture"], replace(known, device=described, resources=replace(known.resources, **changed))
