@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import typer
 from folders import ROOT
-from store_writer import TASK, record
+from store_writer import record
+from stored_records import TASK
 
 from mlir_sched.cli.app import app
 from mlir_sched.database import RecordStore

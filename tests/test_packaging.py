@@ -13,7 +13,7 @@ from mlir_sched import __version__
 pytestmark = pytest.mark.promise
 
 CODE_FOLDERS = ("transform_scripts", "search", "models")
-HEAVY = ("iree", "numpy", "sqlalchemy", "xgboost", "matplotlib")
+HEAVY = ("iree", "numpy", "sqlalchemy", "pydantic", "xgboost", "matplotlib")
 
 
 def source_files() -> set[str]:

@@ -11,12 +11,14 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation
+from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.trace import Recorder
 
 RECORDS = 10_000
 ROUND_SIZE = 16
 SCRIPT = "  %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [8, 32]\n" * 80
-TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 1024x1024x1024", "target", "cpu", "3.13.0", ())
+TARGET = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "cpu", "3.13.0", "a CPU", 1, 64, 32)
+TASK = StoredTask("task", "dispatch_0", "linalg.matmul 1024x1024x1024", TARGET.key, "cpu", "3.13.0", (), None, TARGET)
 
 
 def make_record(index: int, rng: np.random.Generator) -> Record:

@@ -72,6 +72,9 @@ class StoredTask:
         key: ``Task.key``; it stands for the code of the dispatch, the target, the compiler and its flags.
         name: The dispatch's symbol in the model it was first seen in.
         description: Its ops and their loops on one line.
+        dispatch: Its ops; None where it is not tunable.
+        target: What it was tuned for where it was stored first: the code is the same for all targets with its key, and
+            the machine and the threads of a record are in the record's context.
     """
 
     key: str
@@ -81,6 +84,8 @@ class StoredTask:
     target_description: str
     compiler: str
     flags: tuple[str, ...]
+    dispatch: Dispatch | None
+    target: Target
 
     @staticmethod
     def of(task: Task, target: Target) -> StoredTask:
@@ -93,6 +98,8 @@ class StoredTask:
             target.description,
             target.compiler,
             task.flags,
+            task.dispatch,
+            target,
         )
 
 

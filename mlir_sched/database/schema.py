@@ -23,9 +23,12 @@ from sqlalchemy import (
 
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
+from mlir_sched.database.serialisation import dump, load
 from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError, UserError
 from mlir_sched.outcome import Outcome, Timing, Verdict
+from mlir_sched.payload import Dispatch
+from mlir_sched.targets.target import Target
 from mlir_sched.trace import Trace, key_of_json
 
 T = TypeVar("T")
@@ -51,6 +54,8 @@ TASKS = Table(
     Column("target_description", Text, nullable=False),
     Column("compiler", Text, nullable=False),
     Column("flags", Text, nullable=False),
+    Column("dispatch", Text, comment="JSON of its ops"),
+    Column("target", Text, nullable=False, comment="JSON of what it is tuned for"),
     Column("created", Text, nullable=False),
 )
 
@@ -153,13 +158,20 @@ def dump_json(data: object) -> str:
 
 def task_row(task: StoredTask) -> dict[str, Any]:
     """Return the columns of a task."""
-    return vars(task) | {"flags": dump_json(task.flags), "created": utc_now()}
+    documents = {"dispatch": dump(task.dispatch) if task.dispatch else None, "target": dump(task.target)}
+    return vars(task) | documents | {"flags": dump_json(task.flags), "created": utc_now()}
 
 
-def row_task(row: RowMapping) -> StoredTask:
-    """Return the task of a row."""
+def read_task(row: RowMapping, store: str) -> StoredTask:
+    """Return the task of a row of a store; raises as :func:`read_record`."""
+    return _parsed(_row_task, row, store, "task")
+
+
+def _row_task(row: RowMapping) -> StoredTask:
     columns = {each.name: row[each.name] for each in fields(StoredTask)}
-    return StoredTask(**columns | {"flags": tuple(json.loads(row["flags"]))})
+    flags, target = tuple(json.loads(row["flags"])), load(Target, row["target"])
+    dispatch = load(Dispatch, row["dispatch"]) if row["dispatch"] is not None else None
+    return StoredTask(**columns | {"flags": flags, "dispatch": dispatch, "target": target})
 
 
 def program_row(program: StoredProgram) -> dict[str, Any]:
@@ -232,12 +244,12 @@ def read_trace_key(row: RowMapping, store: str) -> str:
     return _parsed(lambda row: key_of_json(json.loads(row["trace"])), row, store)
 
 
-def _parsed(parse: Callable[[RowMapping], T], row: RowMapping, store: str) -> T:
+def _parsed(parse: Callable[[RowMapping], T], row: RowMapping, store: str, what: str = "record") -> T:
     try:
         return parse(row)
     except (ValueError, TypeError, AttributeError, RecursionError, IllegalTraceError) as error:
         raise UserError(
-            f"the record store {store}: its record number {row['id']} cannot be read ({reason(str(error))}); "
+            f"the record store {store}: its {what} number {row['id']} cannot be read ({reason(str(error))}); "
             "give another store, or delete that row"
         ) from error
 

@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_type_hints
 
 from sqlalchemy import Connection, MetaData, Table, insert, inspect, text
 from sqlalchemy.schema import ColumnCollectionConstraint
@@ -11,7 +11,9 @@ from sqlalchemy.schema import ColumnCollectionConstraint
 from mlir_sched.database.schema import METADATA, SCHEMA
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Timing
-from mlir_sched.sampling import DISTRIBUTIONS, Distribution
+from mlir_sched.payload import Dispatch
+from mlir_sched.sampling import DISTRIBUTIONS
+from mlir_sched.targets.target import Target
 
 SCHEMA_VERSION = 1
 """Version of the tables. Until 0.1.0 is released they may change within a version; then their digest differs."""
@@ -20,12 +22,18 @@ SCHEMA_VERSION = 1
 def schema_digest(metadata: MetaData) -> str:
     """Return a digest of tables, keys and indexes, and of the fields of what is kept as JSON."""
     tables = sorted(line for table in metadata.sorted_tables for line in _lines(table))
-    documents = [_document(Timing), *map(_document, DISTRIBUTIONS.values())]
-    return hashlib.sha256("\n".join([*tables, *documents]).encode()).hexdigest()[:12]
+    documents = {each for kind in (Timing, Dispatch, Target, *DISTRIBUTIONS.values()) for each in _documents(kind)}
+    return hashlib.sha256("\n".join([*tables, *sorted(documents)]).encode()).hexdigest()[:12]
 
 
-def _document(cls: type[Timing | Distribution]) -> str:
-    return f"{cls.__name__} {[each.name for each in fields(cls)]}"
+def _documents(kind: Any) -> Iterator[str]:
+    """Yield the names of the fields of a dataclass, and of all dataclasses that its annotations name."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        yield f"{kind.__name__} {[each.name for each in fields(kind)]}"
+        for hint in get_type_hints(kind).values():
+            yield from _documents(hint)
+    for argument in get_args(kind):
+        yield from _documents(argument)
 
 
 def _lines(table: Table) -> Iterator[str]:

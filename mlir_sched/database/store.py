@@ -40,11 +40,11 @@ from mlir_sched.database.schema import (
     dump_json,
     program_row,
     read_record,
+    read_task,
     read_trace_key,
     record_row,
     row_program,
     row_record,
-    row_task,
     row_work_cost,
     task_row,
 )
@@ -145,7 +145,8 @@ class RecordStore:
 
     def tasks(self) -> tuple[StoredTask, ...]:
         """Return every task in insertion order."""
-        return tuple(map(row_task, self._database.rows(select(TASKS).order_by(TASKS.c.id))))
+        rows = self._database.rows(select(TASKS).order_by(TASKS.c.id))
+        return tuple(read_task(row, self.name) for row in rows)
 
     # Records
 

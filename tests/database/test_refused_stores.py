@@ -156,3 +156,20 @@ def test_a_record_that_no_tuning_run_can_have_written_is_one_error(
         store.records(TASK.key, CONTEXT)
     assert message in str(caught.value)
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [("dispatch", "{}", "no Dispatch: ops: Field required"), ("target", "[]", "no Target: "), ("flags", "3", "int")],
+)
+def test_a_task_that_no_tuning_run_can_have_written_is_one_error(
+    path: Path, column: str, value: str, message: str
+) -> None:
+    fill_store(path, 1)
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE tasks SET {column} = ?", [value])
+    with (
+        RecordStore.open(path) as store,
+        pytest.raises(UserError, match=rf"task number 1 cannot be read \(.*{message}.*another store"),
+    ):
+        store.tasks()

@@ -6,12 +6,14 @@ opens the store, and the number of each round of 16 once ``add`` returned.
 
 import sys
 
+from stored_records import TASK
+
 from mlir_sched.database import RecordStore
-from mlir_sched.database.record import Origin, Record, StoredTask
+from mlir_sched.database.record import Origin, Record
+from mlir_sched.database.serialisation import dump
 from mlir_sched.outcome import Outcome, Timing, Verdict
 
 ROUND_SIZE = 16
-TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3",))
 
 
 def record(tag: str, round_: int, index: int) -> Record:
@@ -22,6 +24,7 @@ def record(tag: str, round_: int, index: int) -> Record:
 
 
 def main(store_path: str, tag: str, rounds: int) -> None:
+    dump(TASK.target)  # loads what the first task needs
     print("ready", flush=True)
     with RecordStore.open(store_path) as store:
         store.add_task(TASK)

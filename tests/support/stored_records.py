@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from fixed_targets import FIXED
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask, context_key
@@ -12,7 +13,9 @@ from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 
-TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3", "--x=ä b"))
+TASK = StoredTask(
+    "task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3", "--x=ä b"), None, FIXED
+)
 CONTEXT = context_key(threads=1, cpu="test")
 
 
