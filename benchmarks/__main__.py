@@ -1,6 +1,7 @@
 """Runs a benchmark by its name: ``python -m benchmarks NAME [OPTION ...]``; without a name, lists them."""
 
 import ast
+import os
 import sys
 from importlib import import_module
 
@@ -60,6 +61,7 @@ def main() -> None:
         print(__doc__)
         print("\n".join(f"  {name:19} {what_it_does(module)}" for name, module in PROGRAMS.items()))
         return
+    os.environ.setdefault("MLIR_SCHED_STORE", "off")  # what is tuned here is no program of the user
     name = sys.argv.pop(1)
     if name not in PROGRAMS:
         print(f"error: there is no benchmark {name!r}; the names are {', '.join(PROGRAMS)}", file=sys.stderr)

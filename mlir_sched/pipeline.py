@@ -11,6 +11,8 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
+from mlir_sched.database.record import StoredTask
+from mlir_sched.database.user_store import UserStore, user_store_file
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
@@ -104,6 +106,7 @@ def tune(
     options, method = options or TuneOptions(), SearchMethod.of(strategy, cost_model, scheduler)
     path = require_program(model)
     weights = parameter_files(parameters)
+    user_file = None if options.check_only else user_store_file(options.user_store)
     start = time.monotonic()
     claim = claim_of(
         path, weights, options.target, options.result_target, replace=options.replace, store=store, modules=modules
@@ -116,7 +119,7 @@ def tune(
         options = replace(options, threads=target.cores)
         space = (space or Space.default(target)).led_by(modules, target)
         errors = ErrorLog(folder)
-        with open_store(store, folder, progress) as records:
+        with open_store(store, folder, progress) as records, UserStore(user_file, records) as users:
             require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
@@ -159,7 +162,9 @@ def tune(
                     for program, work in with_callbacks(search.work(), callbacks):
                         with run.costs.of(work.kind, work.task.key, work.count):
                             work.run(evaluators.of(program.built))
+                        users.add(StoredTask.of(work.task, program.target), work.measured())
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
+            users.finish(wait=not interruption.early)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
             emission_s = run.emission_s(variants.built, best.built, best.expected_s())
@@ -173,12 +178,13 @@ def tune(
                     emission = meter.emission(variants, best.built, finalists, TimeLeft(end))
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
+                notes = [users.note] if users.note else []
                 try:
                     decisions, ratio = result.program.decisions, result.program.tuned.ratio
                     keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
                 except StoreOutageError as error:
-                    unkept = f"later runs do not begin with this program: {error}"
-                    result = replace(result, notes=(*result.notes, unkept))
+                    notes.append(f"later runs do not begin with this program: {error}")
+                result = replace(result, notes=(*result.notes, *notes))
                 if folder is not None:
                     install(folder, claim, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                     curves = [Curve(search.task.name, search.history.ratios()) for search in best.searches]

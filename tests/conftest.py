@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from payloads import PAYLOADS
 from shared_work import SharedExtractions, made_once, shared_folder
 from short_sessions import short_sessions
 
+from mlir_sched.database.user_store import OFF, VARIABLE
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
@@ -44,7 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C through to the programs that tests start: a shell has commands in its background ignore it."""
+    """Keep runs from the store of the user who runs the tests, and let Ctrl-C through to the programs that tests start.
+
+    A shell has commands in its background ignore Ctrl-C.
+    """
+    os.environ[VARIABLE] = OFF
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -151,6 +151,14 @@ def tune(
             help="Record store: a file or SQLAlchemy URL.", metavar="FILE_OR_URL", show_default="OUTPUT/records.sqlite"
         ),
     ] = None,
+    user_store: Annotated[
+        str | None,
+        typer.Option(
+            help="Your store over all runs, to which each also adds what it measures: a file, or off.",
+            metavar="FILE|off",
+            show_default="in your data folder; off where CI is set",
+        ),
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(help="CPU threads the tuned program may run on.", show_default="all cores, as in iree-run-module"),
@@ -212,7 +220,7 @@ def tune(
         options = TuneOptions(
             target=described_by(target, target_description),
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
-            fresh=fresh, replace=replace, max_weights=max_weights, check_only=check_only,
+            fresh=fresh, replace=replace, max_weights=max_weights, user_store=user_store, check_only=check_only,
             inputs=inputs or (), reference=reference or (),
         )  # fmt: skip
         method = SearchMethod.of(strategy, cost_model, scheduler)
@@ -222,7 +230,13 @@ def tune(
 
 @app.command()
 def inspect(
-    path: Annotated[str, typer.Argument(help="A tuned folder, library, script or record store.", metavar="PATH")],
+    path: Annotated[
+        str | None,
+        typer.Argument(help="A tuned folder, library, script or record store.", metavar="PATH", show_default=False),
+    ] = None,
+    user_store: Annotated[
+        bool, typer.Option("--user-store", help="Show what is in your store over all runs, instead of a PATH.")
+    ] = False,
     script: Annotated[
         bool, typer.Option("--script", help="Print only the script; for a store, the best scripts.")
     ] = False,
@@ -235,7 +249,7 @@ def inspect(
     with command(as_json=as_json) as out:
         from mlir_sched.cli.inspect import run_inspect
 
-        code = run_inspect(path, script, out)
+        code = run_inspect(path, user_store, script, out)
     raise typer.Exit(code)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from mlir_sched.cli.exit import DONE, Output
+from mlir_sched.errors import UserError
 from mlir_sched.replaying.inspection import (
     LibraryView,
     SequenceView,
@@ -13,12 +14,17 @@ from mlir_sched.replaying.inspection import (
     describe_distribution,
     inspect_path,
 )
-from mlir_sched.text import console, decisions, failures, median, say, speedup, table, value
+from mlir_sched.replaying.user_store_view import UserStoreView, view_user_store
+from mlir_sched.text import console, decisions, failures, mebibytes, median, say, speedup, table, value
 from mlir_sched.trace import Decision
 
 
-def run_inspect(path: str, script: bool, output: Output) -> int:
-    """Print what is at a path; return the exit code."""
+def run_inspect(path: str | None, user_store: bool, script: bool, output: Output) -> int:
+    """Print what is at a path, or in the user's store; return the exit code."""
+    if user_store:
+        return _inspect_user_store(path, script, output)
+    if path is None:
+        raise UserError("give the path of a folder, library, script or record store, or --user-store")
     view = inspect_path(path)
     if output.as_json:
         output.document(view.to_json(script=script))
@@ -28,6 +34,14 @@ def run_inspect(path: str, script: bool, output: Output) -> int:
         _print_store(view)
     else:
         _print_library(view)
+    return DONE
+
+
+def _inspect_user_store(path: str | None, script: bool, output: Output) -> int:
+    if path is not None or script:
+        raise UserError("--user-store takes neither a path nor --script; for these, give its path alone")
+    view = view_user_store()
+    output.show(view.to_json, lambda: _print_user_store(view))
     return DONE
 
 
@@ -80,6 +94,15 @@ def _print_store(view: StoreView) -> None:
     console().print(made)
     targets = dict.fromkeys(result.task.target_description for result in view.results)
     say(*(f"target: {target}" for target in targets), f"{view.tasks} tasks, {view.records} records of scripts")
+
+
+def _print_user_store(view: UserStoreView) -> None:
+    for title, parts in (("ops", view.ops), ("machine", view.machines)):
+        made = table(title, ">tasks", ">records")
+        for part in parts:
+            made.add_row(part.name, str(part.tasks), str(part.records))
+        console().print(made)
+    say(f"{view.path}: {mebibytes(view.bytes)}, {view.tasks} tasks, {view.records} records")
 
 
 def _store_row(result: StoredResult) -> tuple[str, ...]:

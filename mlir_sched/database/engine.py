@@ -232,7 +232,8 @@ def check_integrity(engine: Engine, patience: Patience) -> None:
             if not error.is_held or not waiting.goes_on():
                 raise
     if result != "ok":
-        raise UserError(f"the record store {store_name(engine.url)}: {_ADVICE[3][1]} ({result})")
+        found = " ".join(result.split())
+        raise UserError(f"the record store {store_name(engine.url)}: {_ADVICE[3][1]} ({found})")
 
 
 def _driver_pragma(engine: Engine, statement: str) -> Any:

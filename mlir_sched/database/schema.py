@@ -56,6 +56,7 @@ TASKS = Table(
     Column("flags", Text, nullable=False),
     Column("dispatch", Text, comment="JSON of its ops"),
     Column("target", Text, nullable=False, comment="JSON of what it is tuned for"),
+    Column("used", BigInteger, nullable=False, comment="order of last uses; 0 but in the store over all runs"),
     Column("created", Text, nullable=False),
 )
 
@@ -157,9 +158,9 @@ def dump_json(data: object) -> str:
 
 
 def task_row(task: StoredTask) -> dict[str, Any]:
-    """Return the columns of a task."""
+    """Return the columns of a task that no run has added to yet."""
     documents = {"dispatch": dump(task.dispatch) if task.dispatch else None, "target": dump(task.target)}
-    return vars(task) | documents | {"flags": dump_json(task.flags), "created": utc_now()}
+    return vars(task) | documents | {"flags": dump_json(task.flags), "used": 0, "created": utc_now()}
 
 
 def read_task(row: RowMapping, store: str) -> StoredTask:

@@ -62,7 +62,7 @@ class Statements:
 
         Of several given rows with the same key the first is inserted.
         """
-        return self.in_turn(lambda connection: _insert_missing(connection, table, keys, rows))
+        return self.in_turn(lambda connection: insert_missing_rows(connection, table, keys, rows))
 
     def replace(self, table: Table, keys: Sequence[str], row: Row) -> None:
         """Insert a row; it replaces a row with the same key columns."""
@@ -84,7 +84,7 @@ def replace_row(connection: Connection, table: Table, keys: Sequence[str], row: 
     connection.execute(insert(table), row)
 
 
-def _insert_missing(connection: Connection, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
+def insert_missing_rows(connection: Connection, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
     """Do :meth:`Statements.insert_missing` in a transaction.
 
     Raises:

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, literal, or_, select
 
+from mlir_sched.database.bounded import drop_longest_unused, note_use
 from mlir_sched.database.engine import (
     Patience,
     StoreOutageError,
@@ -49,7 +50,7 @@ from mlir_sched.database.schema import (
     task_row,
 )
 from mlir_sched.database.schema_version import has_tables, make_tables
-from mlir_sched.database.statements import Statements, replace_row
+from mlir_sched.database.statements import Statements, insert_missing_rows, replace_row
 from mlir_sched.database.work_cost import WorkCost
 from mlir_sched.errors import LASTING, UserError
 from mlir_sched.outcome import Timing, Verdict
@@ -206,6 +207,24 @@ class RecordStore:
         settled, self._settled = self._settled, []
         return tuple(settled)
 
+    def settle_bounded(self, measured: Iterable[tuple[StoredTask, Sequence[Record]]], most_bytes: int) -> None:
+        """Settle the records of tasks, which are added, too, in one call: all or none.
+
+        Tasks that were used longest ago are dropped with their records where the store takes more than ``most_bytes``
+        then; it has to be an SQLite file.
+        """
+        measured = tuple(measured)
+
+        def write(connection: Connection) -> None:
+            for task, records in measured:
+                insert_missing_rows(connection, TASKS, ("key",), [task_row(task)])
+                note_use(connection, task.key)
+                for record in records:
+                    _settled(connection, record, since=0)
+            drop_longest_unused(connection, most_bytes)
+
+        self._database.in_turn(write)
+
     def last_record(self) -> int:
         """Return the number of the last record of the store, 0 when there is none; later records get larger numbers."""
         return int(self._database.value(select(func.max(RECORDS.c.id))) or 0)
@@ -268,6 +287,12 @@ class RecordStore:
         """Return the contexts that a task has records in, in the order of their first record."""
         query = select(RECORDS.c.context_key).where(RECORDS.c.task_key == task_key).group_by(RECORDS.c.context_key)
         return self._database.values(query.order_by(func.min(RECORDS.c.id)))
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return the number of all records by their task and context."""
+        keys = RECORDS.c.task_key, RECORDS.c.context_key
+        rows = self._database.rows(select(*keys, func.count().label("number")).group_by(*keys))
+        return {(row["task_key"], row["context_key"]): row["number"] for row in rows}
 
     def find(self, task_key: str, context_key: str, candidate_key: str, *, since: int = 0) -> Record | None:
         """Return the record that makes measuring a candidate unnecessary, or None when this context has none.

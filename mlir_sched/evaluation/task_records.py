@@ -125,6 +125,11 @@ class TaskRecords:
         record = self.store.find(self.task_key, self.context, UNTUNED_KEY)
         return None if record is None else record.outcome.timing
 
+    def with_untuned(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Return records behind that of the untuned code, where there is one."""
+        untuned = self.store.find(self.task_key, self.context, UNTUNED_KEY)
+        return records if untuned is None else (untuned, *records)
+
     def settle_untuned(self, outcome: Outcome) -> Timing:
         """Store the outcome of the untuned code and return its timing, or that of a process that was faster."""
         assert outcome.timing is not None

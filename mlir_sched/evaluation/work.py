@@ -45,6 +45,9 @@ class Work(Protocol):
             EnvironmentStopError: The machine failed too often in a row.
         """
 
+    def measured(self) -> Sequence[Record]:
+        """Return the records of what was run, as stored, that of the untuned code first."""
+
 
 @dataclass
 class UntunedWork:
@@ -67,6 +70,10 @@ class UntunedWork:
     def count(self) -> int:
         """One program."""
         return 1
+
+    def measured(self) -> Sequence[Record]:
+        """Return the record of the untuned code; none where it has no timing."""
+        return self.stored.with_untuned(())
 
     def run(self, evaluator: Evaluator) -> None:
         """Measure the untuned code and store its timing."""
@@ -110,6 +117,10 @@ class EstimateWork:
     def count(self) -> int:
         """How many scripts there are."""
         return len(self.scripts)
+
+    def measured(self) -> Sequence[Record]:
+        """Return nothing: estimates have no records."""
+        return ()
 
     def run(self, evaluator: Evaluator) -> None:
         """Estimate the times; after an exception there are none."""
@@ -160,6 +171,10 @@ class CandidateWork:
     def count(self) -> int:
         """How many candidates there are."""
         return len(self.candidates)
+
+    def measured(self) -> Sequence[Record]:
+        """Return the record of the untuned code and those of the candidates."""
+        return self.stored.with_untuned(self.records)
 
     def run(self, evaluator: Evaluator) -> None:
         """Evaluate the candidates; a mistake of the evaluator is the failure of all that have no outcome yet.

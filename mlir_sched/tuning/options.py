@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mlir_sched.errors import UserError
 from mlir_sched.targets.target import LOCAL_TASK
@@ -35,6 +36,8 @@ class TuneOptions:
             By default only an earlier result of the same model is replaced.
         max_weights: Most bytes of weights that calls of the emitted program may read, relative to what those of plain
             ``iree-compile`` read, at least 1; by default nothing is left out for them.
+        user_store: The file to which the run also adds what it measures, or ``off``; by default that of the environment
+            variable ``MLIR_SCHED_STORE``, else one in the user's data folder, and none where ``CI`` is set.
         check_only: Run nothing: candidates for a device that need not be there (``cuda:sm_90``) are assembled, and a
             model estimates their times.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
@@ -54,6 +57,7 @@ class TuneOptions:
     fresh: bool = False
     replace: bool = False
     max_weights: float | None = None
+    user_store: str | Path | None = None
     check_only: bool = False
     inputs: Values = field(default=(), compare=False, repr=False)
     reference: Values = field(default=(), compare=False, repr=False)

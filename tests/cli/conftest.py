@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import MODEL, TRIALS, Cli, Ended, run
+from command_line import MODEL, OPTIONS, Cli, Ended, run
 from shared_work import made_once
 
 
@@ -20,11 +20,11 @@ def cli(
 
 @pytest.fixture(scope="session")
 def tuned(processes: None, shared: Path) -> tuple[Path, Ended]:
-    """A folder with model.mlir tuned into tuned/, and how the command ended that did it."""
+    """A folder with model.mlir tuned into tuned/, a user's store, and how the command ended that did it."""
 
     def tune(folder: Path) -> None:
         (folder / "model.mlir").write_text(MODEL)
-        done = run(folder, "tune", "model.mlir", "--trials", str(TRIALS), "--threads", "1", "--json")
+        done = run(folder, "tune", "model.mlir", *OPTIONS, "--user-store", "user.sqlite", "--json")
         (folder / "ended.json").write_text(json.dumps([done.returncode, done.stdout, done.stderr]))
 
     folder = made_once(shared / "tuned", tune)

@@ -51,3 +51,30 @@ def test_inspect_names_scripts_that_were_written_by_hand(cli: Cli) -> None:
 )
 def test_inspect_refuses_what_it_does_not_know(cli: Cli, path: str, expected: str) -> None:
     assert expected in cli.refused("inspect", path)
+
+
+def test_inspect_shows_what_a_users_store_holds(
+    tuned: tuple[Path, Ended], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tuned[0] / "user.sqlite"
+    monkeypatch.setenv("MLIR_SCHED_STORE", str(path))
+    document = json.loads(cli("inspect", "--user-store", "--json").out)
+    assert (document["path"], document["bytes"]) == (str(path), path.stat().st_size)
+    assert (document["tasks"], document["records"]) == (1, TRIALS + 1), "with the untuned code"
+    (ops,), (machine,) = document["ops"], document["machines"]
+    assert ops["name"].endswith(", f32")
+    assert machine["name"].endswith(", 1 thread")
+    assert (ops["tasks"], ops["records"]) == (machine["tasks"], machine["records"]) == (1, TRIALS + 1)
+    shown = cli("inspect", "--user-store").out
+    assert ops["name"] in shown
+    assert f"{path}: " in shown
+    assert f" 1 tasks, {TRIALS + 1} records" in shown
+
+
+def test_inspect_says_that_there_is_no_users_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "MLIR_SCHED_STORE is off" in cli.refused("inspect", "--user-store")
+    monkeypatch.setenv("MLIR_SCHED_STORE", str(cli.folder / "user.sqlite"))
+    assert "user.sqlite does not exist" in cli.refused("inspect", "--user-store")
+    assert "or --user-store" in cli.refused("inspect")
+    for more in ("model.mlir", "--script"):
+        assert "takes neither a path nor --script" in cli.refused("inspect", "--user-store", more)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from command_line import COMMAND, TRIALS, Cli, Ended
+from command_line import COMMAND, OPTIONS, TRIALS, Cli, Ended, run
 
 from mlir_sched import pipeline
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Record, StoredTask
 from mlir_sched.errors import UserError
 
 
@@ -71,6 +72,26 @@ def test_the_folder_holds_what_the_documentation_says(tuned: tuple[Path, Ended])
     assert (folder / "tuned" / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_a_run_measures_is_in_the_users_store_too(tuned: tuple[Path, Ended]) -> None:
+    folder, ended = tuned
+    assert everything_in(folder / "user.sqlite") == everything_in(folder / "tuned" / "records.sqlite")
+    assert not [note for note in json.loads(ended.out)["notes"] if "store" in note]
+
+
+@pytest.mark.landing
+def test_what_a_users_store_holds_changes_no_candidate(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
+    shutil.copytree(tuned[0], tmp_path, dirs_exist_ok=True)
+    ended = run(tmp_path, "tune", "model.mlir", *OPTIONS, "-o", "again", "--user-store", "user.sqlite")
+    assert ended.returncode == 0, ended.stderr
+    (tasks, records), (same_tasks, again) = (
+        everything_in(tmp_path / name / "records.sqlite") for name in ("tuned", "again")
+    )
+    assert same_tasks == tasks
+    assert list(again) == list(records), "with an empty store and with a filled one"
+    assert again != records, "they were measured"
+    assert everything_in(tmp_path / "user.sqlite") == (tasks, records), "what was measured first stays"
+
+
 def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(tuned[0], folder)
@@ -82,6 +103,9 @@ def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, En
     assert summary["trials"] - summary["evaluated"] >= TRIALS  # those of the first run were not measured again
     assert summary["run_seconds"] > summary["seconds"] + 1, "the first run's seconds count"
     assert records_in(folder) == records_in(tuned[0]) + summary["evaluated"]
+    own, users = (everything_in(folder / name)[1] for name in ("tuned/records.sqlite", "user.sqlite"))
+    assert users.items() <= own.items()
+    assert len(users) > records_in(tuned[0]), "whole rounds are in the user's store, too"
     assert f"interrupted; best so far: {summary['trials']} trials ({summary['evaluated']} measured now)" in ended.out
     assert "main_dispatch_0_softmax_128x256xf32" in ended.out
     assert f"iree-compile @{folder.resolve() / 'tuned'}/flags.txt model.mlir" in ended.out
@@ -105,7 +129,7 @@ def test_a_second_ctrl_c_ends_at_once(tuned: tuple[Path, Ended], tmp_path: Path)
 def interrupted(folder: Path, signals: int) -> Ended:
     """Start a long run, interrupt it once or twice after its first round, and return how it ended."""
     process = subprocess.Popen(
-        [*COMMAND, "tune", "model.mlir", "--minutes", "10", "--threads", "1"],
+        [*COMMAND, "tune", "model.mlir", "--minutes", "10", "--threads", "1", "--user-store", "user.sqlite"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -126,8 +150,15 @@ def interrupted(folder: Path, signals: int) -> Ended:
 
 def records_in(folder: Path) -> int:
     """Return the number of records in the folder's store."""
-    with RecordStore.open(folder / "tuned" / "records.sqlite", read_only=True) as store:
-        return sum(len(store.records(t.key, context)) for t in store.tasks() for context in store.contexts(t.key))
+    return len(everything_in(folder / "tuned" / "records.sqlite")[1])
+
+
+def everything_in(path: Path) -> tuple[dict[str, StoredTask], dict[tuple[object, ...], Record]]:
+    """Return the tasks and the records of a store by their keys."""
+    with RecordStore.open(path, read_only=True) as store:
+        tasks = {task.key: task for task in store.tasks()}
+        records = [r for key in tasks for context in store.contexts(key) for r in store.records(key, context)]
+        return tasks, {record.key: record for record in records}
 
 
 SORT = """

@@ -200,3 +200,7 @@ def test_the_result_of_another_model_is_kept(tuned: tuple[Path, Ended], cli: Cli
     (cli.folder / "other.mlir").write_text(MODEL.replace("128x256", "96x256"))
     expected = "error: tuned holds the result of another model, model.mlir; choose another folder with -o"
     assert cli.refused("tune", "other.mlir").startswith(expected)
+
+
+def test_a_store_over_all_runs_that_is_no_file_is_refused_at_once(cli: Cli) -> None:
+    assert "is a file, or off" in cli.refused("tune", "model.mlir", "--user-store", "postgresql://host/name")

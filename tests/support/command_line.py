@@ -12,6 +12,7 @@ from mlir_sched.cli import main
 
 COMMAND = (sys.executable, str(SUPPORT / "short_sessions.py"))
 TRIALS = 6
+OPTIONS = ("--trials", str(TRIALS), "--threads", "1")
 MODEL = """
 func.func @main(%x: tensor<128x256xf32>) -> tensor<128x256xf32> {
   %empty = tensor.empty() : tensor<128x256xf32>

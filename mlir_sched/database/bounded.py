@@ -1,0 +1,30 @@
+"""The bound of a store of a user: what was used longest ago makes room for what is new."""
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from mlir_sched.database.schema import RECORDS, TASKS
+
+
+def note_use(connection: Connection, task_key: str) -> None:
+    """Note that a task is used now, which is later than all other uses."""
+    latest = select(func.max(TASKS.c.used)).scalar_subquery()
+    connection.execute(update(TASKS).where(TASKS.c.key == task_key).values(used=latest + 1))
+
+
+def drop_longest_unused(connection: Connection, most_bytes: int) -> None:
+    """Delete the tasks that were used longest ago, with their records, until the rest takes at most so many bytes.
+
+    The room that this makes in an SQLite file is filled again; the file never becomes smaller.
+    """
+    while _bytes_in_use(connection) > most_bytes:
+        oldest = connection.scalar(select(TASKS.c.key).order_by(TASKS.c.used, TASKS.c.id).limit(1))
+        if oldest is None:
+            return
+        connection.execute(delete(RECORDS).where(RECORDS.c.task_key == oldest))
+        connection.execute(delete(TASKS).where(TASKS.c.key == oldest))
+
+
+def _bytes_in_use(connection: Connection) -> int:
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()) for name in names)
+    return (pages - free) * size
