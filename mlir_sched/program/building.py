@@ -1,9 +1,11 @@
 """Building of one program variant: it is compiled, its dispatches are taken out, and it is timed beside others."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from mlir_sched.compiler import ModelCompileError, Shown, compiling
 from mlir_sched.compiler.iree_compile import ModelLimitError
@@ -24,6 +26,15 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tensors.values import FunctionValues
 from mlir_sched.tuned_folder.names import LIBRARY
+
+Beside: TypeAlias = Callable[[Sequence[Task]], AbstractContextManager[None]]
+"""Works on tasks beside a block in which nothing is timed, and ends with the block."""
+
+
+def nothing(tasks: Sequence[Task]) -> AbstractContextManager[None]:
+    """Do nothing beside a block."""
+    del tasks
+    return nullcontext()
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
@@ -70,12 +81,14 @@ def build_variant(
     parameters: tuple[ParameterFile, ...],
     not_run: Mapping[str, str] | None = None,
     known: Sequence[Task] = (),
+    beside: Beside = nothing,
 ) -> BuiltVariant:
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
 
     Args:
         not_run: Public functions that are neither run nor timed, each with the reason.
         known: Tasks of other variants, which are not read again.
+        beside: Works on the tasks while the compiler goes on.
 
     Raises:
         ModelCompileError: IREE does not compile the program, or the variant's rewrite left no trace in it.
@@ -88,7 +101,9 @@ def build_variant(
         if library is not None:
             library.write_text(text)
         with compiling(path, flags, library, (Shown.REWRITES,) if text else ()) as compiled:
-            model, program = _model_of(path, target, variant, parameters, not_run, text, known), compiled()
+            model = _model_of(path, target, variant, parameters, not_run, text, known)
+            with beside(model.tasks):
+                program = compiled()
             if variant.rewrite and variant.rewrite.mark not in program.rewrites:
                 raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
             return BuiltVariant(variant, model, program.vmfb, None, flags, build_s=time.monotonic() - start)
@@ -113,7 +128,12 @@ class Attempt:
 
 
 def try_variant(
-    path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
+    path: Path,
+    target: Target,
+    variant: Variant,
+    parameters: tuple[ParameterFile, ...],
+    default: Model,
+    beside: Beside = nothing,
 ) -> Attempt:
     """Build a variant beside the default; arguments as in :func:`build_variant`.
 
@@ -124,7 +144,7 @@ def try_variant(
         UnusablePathError: IREE cannot be told where the variant's library is, which is no fault of the variant.
     """
     try:
-        built = build_variant(path, target, variant, parameters, default.not_run, default.tasks)
+        built = build_variant(path, target, variant, parameters, default.not_run, default.tasks, beside)
         return Attempt(replace(built, model=built.model.judged_as(default)))
     except UnusablePathError:
         raise

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from mlir_sched.program.building import (
     Attempt,
+    Beside,
     build_variant,
     first_variant,
+    nothing,
     profiled,
     profiled_first,
     time_variants,
@@ -39,11 +41,16 @@ from mlir_sched.tuned_folder.result import Repair
 
 @dataclass(frozen=True)
 class Source:
-    """What programs are made from."""
+    """What programs are made from.
+
+    Attributes:
+        beside: Works on the tasks of a program while the compiler goes on with it.
+    """
 
     path: Path
     target: Target
     parameters: tuple[ParameterFile, ...] = ()
+    beside: Beside = nothing
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,8 @@ class Programs(ABC):
 
     def build(self, variant: Variant) -> BuiltVariant:
         """Compile a variant that has to compile; see :func:`~mlir_sched.program.building.build_variant`."""
-        return build_variant(self.source.path, self.source.target, variant, self.source.parameters)
+        source = self.source
+        return build_variant(source.path, source.target, variant, source.parameters, None, (), source.beside)
 
     @abstractmethod
     def first(self, built: BuiltVariant) -> BuiltVariant:
@@ -99,7 +107,8 @@ class Programs(ABC):
 
     def attempt(self, variant: Variant, default: Model) -> Attempt:
         """Build a variant beside the default; see :func:`try_variant`."""
-        return try_variant(self.source.path, self.source.target, variant, self.source.parameters, default)
+        source = self.source
+        return try_variant(source.path, source.target, variant, source.parameters, default, source.beside)
 
     def profiled(self, built: BuiltVariant) -> BuiltVariant:
         """Return a variant with its profile; see :func:`profiled`."""
