@@ -54,7 +54,7 @@ BLAMED = ("compile_crash", "compile_timeout", "run_crash", "run_timeout", "run_e
 
 
 @dataclass
-class Run:
+class FaultedRun:
     """A run that is being tried.
 
     Attributes:
@@ -92,25 +92,25 @@ class Fault:
     """
 
     name: str
-    strike: Callable[[Run], None]
+    strike: Callable[[FaultedRun], None]
     codes: tuple[int, ...] = (0,)
     disk: str = ""
 
 
-def _fill(run: Run, disk: str) -> None:
+def _fill(run: FaultedRun, disk: str) -> None:
     with suppress(OSError), (run.folder / disk / "filler").open("wb") as file:
         while True:
             file.write(bytes(1 << 16))
 
 
-def _hold_store(run: Run) -> None:
+def _hold_store(run: FaultedRun) -> None:
     with closing(sqlite3.connect(run.result / "records.sqlite", timeout=60, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         time.sleep(PAUSE_S)
         database.execute("ROLLBACK")
 
 
-def _kill(run: Run, module: str) -> None:
+def _kill(run: FaultedRun, module: str) -> None:
     """Kill a process of the run three times, as the system does that has no memory left."""
     for _ in range(3):
         for each in run.children(module)[:1]:
@@ -119,7 +119,7 @@ def _kill(run: Run, module: str) -> None:
         time.sleep(2.0)
 
 
-def _stop(run: Run, module: str) -> None:
+def _stop(run: FaultedRun, module: str) -> None:
     stopped = run.children(module)
     for each in stopped:
         each.send_signal(signal.SIGSTOP)
@@ -129,7 +129,7 @@ def _stop(run: Run, module: str) -> None:
             each.send_signal(signal.SIGCONT)
 
 
-def _run_again(run: Run, codes: tuple[int, ...], *options: str) -> None:
+def _run_again(run: FaultedRun, codes: tuple[int, ...], *options: str) -> None:
     run.others.append((_begun(run.folder, "second.log", *options), codes))
 
 
@@ -153,7 +153,7 @@ def problems_of(fault: Fault, folder: Path) -> list[str]:
     """Let a fault strike a run in a folder, and return what must not be."""
     (folder / "model.mlir").write_text(MODEL)
     with _disk(folder, fault.disk):
-        run = Run(folder, _begun(folder, "first.log"))
+        run = FaultedRun(folder, _begun(folder, "first.log"))
         if not _has_begun(run):
             return [f"the run ended before the fault: {_said(folder, 'first.log')}"]
         fault.strike(run)
@@ -165,7 +165,7 @@ def problems_of(fault: Fault, folder: Path) -> list[str]:
         return [*problems, *stored_problems(run.result)]
 
 
-def _goes_on(fault: Fault, run: Run) -> list[str]:
+def _goes_on(fault: Fault, run: FaultedRun) -> list[str]:
     """Return why a run that a fault stopped does not go on once the fault is gone; empty where it does."""
     if fault.disk:
         (run.folder / fault.disk / "filler").unlink(missing_ok=True)
@@ -187,7 +187,7 @@ def _begun(folder: Path, log: str, *options: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*command, *options], cwd=folder, env=environment, stdout=file, stderr=file)
 
 
-def _has_begun(run: Run) -> bool:
+def _has_begun(run: FaultedRun) -> bool:
     """Wait until a run has its first records; say whether it has any before it ends."""
     while run.process.poll() is None:
         if count_records(run.result) >= BEGUN:

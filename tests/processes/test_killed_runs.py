@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from folders import ROOT, SUPPORT
-from running_command import Run, start
+from running_command import RunningCommand, start
 
 from mlir_sched.compiler.flags import library_in, read_response_file, without_library
 from mlir_sched.processes.temporary import PREFIX
@@ -30,7 +30,7 @@ TRIALS = 6
 OLDER = EmittedFiles('module attributes {mlir_sched.emission = "aaaaaaaaaaaa"} {\n}\n', ("--older",))
 """The result that the output folder holds when the run begins."""
 
-MOMENTS: dict[str, Callable[[Run], bool]] = {
+MOMENTS: dict[str, Callable[[RunningCommand], bool]] = {
     "variants": lambda run: run.says("compiling and timing") and run.runs("iree-compile"),
     "search": lambda run: bool(measured(run.temporary.parent / "log")),
     "finalists": lambda run: run.says("measuring the finalists"),
@@ -46,7 +46,7 @@ def measured(log: Path) -> list[str]:
     return [line for line in lines if not line.endswith(" untuned")]
 
 
-def begin(folder: Path) -> Run:
+def begin(folder: Path) -> RunningCommand:
     """Start or resume the run."""
     program = str(SUPPORT / "noted_tune.py"), str(folder / "log")
     model = str(ROOT / "examples" / "three_ops.mlir")
@@ -138,7 +138,7 @@ def test_a_run_on_a_model_that_is_killed_at_its_phases_ends_with_what_the_store_
     assert_none_measured_twice(log, store, kills=2)
 
 
-def kill(run: Run) -> None:
+def kill(run: RunningCommand) -> None:
     """Kill a run; its processes end, and of its temporary files only the folder is left that the next run removes."""
     run.children()
     run.process.kill()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from running_command import Run, start
+from running_command import RunningCommand, start
 
 from mlir_sched.compiler.flags import write_response_file
 from mlir_sched.targets.llvm_cpu import FLAGS
@@ -29,7 +29,7 @@ func.func @main(%x: tensor<64x128xf32>) -> tensor<64xf32> {
 TUNE = ("tune", "model.mlir", "--minutes", "10", "--threads", "1", "--replace")
 
 
-def terminated(run: Run) -> None:
+def terminated(run: RunningCommand) -> None:
     """Terminate a run, and require that it ends at once and that nothing of it is left."""
     run.children()
     run.process.terminate()
@@ -59,7 +59,7 @@ def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Pat
     assert list((folder / "tuned").glob("*.mlir")) == []
 
 
-MOMENTS: dict[str, Callable[[Run], bool]] = {
+MOMENTS: dict[str, Callable[[RunningCommand], bool]] = {
     "extraction": lambda run: run.says("compiling and timing") and run.runs("compiler.worker.main"),
     "iree-compile": lambda run: run.runs("iree-compile"),
     "timing": lambda run: run.runs("runner.worker"),

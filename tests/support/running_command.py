@@ -17,7 +17,7 @@ CLI = ("-m", "mlir_sched.cli")
 
 
 @dataclass
-class Run:
+class RunningCommand:
     """A command under way, with a folder for temporary files of its own.
 
     Attributes:
@@ -30,7 +30,7 @@ class Run:
     temporary: Path
     seen: set[psutil.Process]
 
-    def wait_for(self, moment: Callable[[Run], bool]) -> None:
+    def wait_for(self, moment: Callable[[RunningCommand], bool]) -> None:
         """Wait until it does something."""
         deadline = time.monotonic() + 120
         while not moment(self):
@@ -66,7 +66,7 @@ class Run:
         assert [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
 
 
-def start(folder: Path, *arguments: str, program: Sequence[str] = CLI) -> Run:
+def start(folder: Path, *arguments: str, program: Sequence[str] = CLI) -> RunningCommand:
     """Start a command of ``mlir-sched``, or a Python program that takes its arguments, in a folder."""
     (folder / "temporary").mkdir(exist_ok=True)
     with (folder / "stderr").open("w") as errors:
@@ -78,4 +78,4 @@ def start(folder: Path, *arguments: str, program: Sequence[str] = CLI) -> Run:
             stderr=errors,
             text=True,
         )
-    return Run(process, folder / "temporary", set())
+    return RunningCommand(process, folder / "temporary", set())
