@@ -15,7 +15,7 @@ from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
+from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, ResultRun
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import generic, resized, slice_of, zero
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
@@ -142,7 +142,7 @@ def _fill(init: Any) -> Any:
     return fill if empty is not None and empty.name == "tensor.empty" else None
 
 
-def _part(site: PaddedSite, run: Run, image: Any, taps: Any, start: Any) -> Any:
+def _part(site: PaddedSite, run: ResultRun, image: Any, taps: Any, start: Any) -> Any:
     """Return the results of a run."""
     offsets, sizes = _rows(site, run)
     added = None if site.fill else slice_of(start, offsets, sizes)
@@ -164,7 +164,7 @@ def _sum(left: Any, right: Any) -> Any:
     return generic([left, right], init, [identity] * 3, ["parallel"] * rank, lambda x, y, _: arith.addf(x, y))
 
 
-def _rows(site: PaddedSite, run: Run) -> tuple[list[int], list[int]]:
+def _rows(site: PaddedSite, run: ResultRun) -> tuple[list[int], list[int]]:
     """Return offsets and sizes of a run in the result."""
     sizes = list(site.result.type.shape)
     offsets = [0] * len(sizes)
@@ -172,7 +172,7 @@ def _rows(site: PaddedSite, run: Run) -> tuple[list[int], list[int]]:
     return offsets, sizes
 
 
-def _padded(site: PaddedSite, run: Run, image: Any) -> Any:
+def _padded(site: PaddedSite, run: ResultRun, image: Any) -> Any:
     """Return the part of the padded image that a run reads, padded only as far as it lies outside of the image."""
     needed, dim = site.axis.pixels_of(run), site.dim + 1
     inside = range(max(0, needed.start), min(site.axis.pixels, needed.stop))

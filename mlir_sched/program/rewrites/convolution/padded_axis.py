@@ -36,16 +36,16 @@ class PaddedAxis:
         end = min(self.taps, (self.pixels - 1 - start) // self.dilation + 1)
         return range(first, end) if first < end else range(0)
 
-    def pixels_of(self, run: Run) -> range:
+    def pixels_of(self, run: ResultRun) -> range:
         """Return the pixels that a run's taps meet, from the first to the last, including pixels of the padding."""
         first = self.stride * run.results.start + self.dilation * run.taps.start - self.low
         last = self.stride * (run.results.stop - 1) + self.dilation * (run.taps.stop - 1) - self.low
         return range(first, last + 1)
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[ResultRun]:
         """Return all results in runs with their taps; each cut between two runs saves :data:`MIN_CUT` or more."""
         groups = groupby(range(self.results), key=self.taps_of)
-        runs = [Run(range((found := list(results))[0], found[-1] + 1), taps) for taps, results in groups]
+        runs = [ResultRun(range((found := list(results))[0], found[-1] + 1), taps) for taps, results in groups]
         while len(runs) > 1:
             costs = [a.joined(b).products - a.products - b.products for a, b in pairwise(runs)]
             at = min(range(len(costs)), key=costs.__getitem__)
@@ -60,8 +60,8 @@ class PaddedAxis:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run of results, and the taps that are summed for each of them."""
+class ResultRun:
+    """Adjacent results, and the taps that are summed for each of them."""
 
     results: range
     taps: range
@@ -71,8 +71,8 @@ class Run:
         """Products along the dimension."""
         return len(self.results) * len(self.taps)
 
-    def joined(self, following: Run) -> Run:
+    def joined(self, following: ResultRun) -> ResultRun:
         """Return this run and the following one as one run, with all taps from the first to the last of both."""
         taps = [run.taps for run in (self, following) if run.taps]
         hull = range(min(t.start for t in taps), max(t.stop for t in taps)) if taps else range(0)
-        return Run(range(self.results.start, following.results.stop), hull)
+        return ResultRun(range(self.results.start, following.results.stop), hull)

@@ -1,13 +1,13 @@
-"""The chains of a program (:mod:`.chain`), its runs (:mod:`.run`), and which of them a matcher can find again."""
+"""The chains of a program (:mod:`.chain`), its runs (:mod:`.affine_run`), and which ones a matcher can find again."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mlir_sched.program.rewrites.dag_site import found_again
+from mlir_sched.program.rewrites.folding.affine_run import AffineRun, runs
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.fronts import folded_fronts
-from mlir_sched.program.rewrites.folding.run import Run, runs
 from mlir_sched.program.rewrites.linear.ahead import Ahead, ahead
 from mlir_sched.program.rewrites.linear.behind import Behind, behind
 from mlir_sched.program.rewrites.linear.facts import Facts
@@ -16,7 +16,7 @@ from mlir_sched.program.rewrites.linear.step import Parts, parts
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
-def sites(program: WalkedProgram) -> list[Chain | Run]:
+def sites(program: WalkedProgram) -> list[Chain | AffineRun]:
     """Return the chains of a program that a matcher finds again, and then the runs of what no chain takes."""
     found, facts = _chains(program), program.known(Facts.of)
     taken = {op for chain in found for op in chain.gone}

@@ -19,18 +19,18 @@ from typing import Any
 
 from mlir_sched.compiler.operations import producer, source_of
 from mlir_sched.program.rewrites.dag_site import DagRewrite
+from mlir_sched.program.rewrites.folding.affine_run import AffineRun
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import sites
 from mlir_sched.program.rewrites.folding.moved_constants import MovedConstants
 from mlir_sched.program.rewrites.folding.replacement import replacement
-from mlir_sched.program.rewrites.folding.run import Run
 from mlir_sched.program.rewrites.linear.moves import is_move
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
-class FoldedConstants(DagRewrite[Chain | Run]):
+class FoldedConstants(DagRewrite[Chain | AffineRun]):
     """Scales the weights of linear ops by what scales their results, and adds all that shifts these at once.
 
     What scales and shifts other tensors becomes one product and one addition.
@@ -43,11 +43,11 @@ class FoldedConstants(DagRewrite[Chain | Run]):
         del program
         return (MovedConstants(),)
 
-    def sites(self, program: WalkedProgram) -> list[Chain | Run]:
+    def sites(self, program: WalkedProgram) -> list[Chain | AffineRun]:
         """Return the chains without which there is less to compute, and then what else scales and shifts."""
         return sites(program)
 
-    def compute(self, site: Chain | Run, *inputs: Any) -> Any:
+    def compute(self, site: Chain | AffineRun, *inputs: Any) -> Any:
         """Return the result from scaled weights, plus what shifts it; or from one product and one addition."""
         given = dict(zip(site.leaves, inputs, strict=True))
         return replacement(site, given) if isinstance(site, Chain) else site.replacement(given)

@@ -12,7 +12,7 @@ from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import only_use, producer
 from mlir_sched.program.rewrites.dag_site import DagSite, Path
-from mlir_sched.program.rewrites.folding.run import steps_back
+from mlir_sched.program.rewrites.folding.affine_run import steps_back
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, copied, dim_of, dims_map, generic, number
 from mlir_sched.program.rewrites.linear.ahead import Back
 from mlir_sched.program.rewrites.linear.behind import Behind

@@ -14,7 +14,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
-from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
+from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, ResultRun
 
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 REWRITE = PaddedConvolution()
@@ -137,10 +137,10 @@ def test_runs_of_the_paper_s_convolution() -> None:
     axis = PaddedAxis(pixels=16, taps=7, results=8, stride=2, dilation=1, low=3)
     assert [len(axis.taps_of(result)) for result in range(8)] == [4, 6, 7, 7, 7, 7, 7, 5]
     assert axis.runs() == [
-        Run(range(0, 1), range(3, 7)),
-        Run(range(1, 2), range(1, 7)),
-        Run(range(2, 7), range(0, 7)),
-        Run(range(7, 8), range(0, 5)),
+        ResultRun(range(0, 1), range(3, 7)),
+        ResultRun(range(1, 2), range(1, 7)),
+        ResultRun(range(2, 7), range(0, 7)),
+        ResultRun(range(7, 8), range(0, 5)),
     ]
     assert axis.left_out() == pytest.approx(6 / 56)
 

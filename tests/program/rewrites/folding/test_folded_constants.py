@@ -42,10 +42,10 @@ from mlir_sched.program.plan import Flags, KeptSite, Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
 from mlir_sched.program.rewrites.dag_site import Handles
+from mlir_sched.program.rewrites.folding.affine_run import AffineRun
 from mlir_sched.program.rewrites.folding.chain import Chain
 from mlir_sched.program.rewrites.folding.finding import sites
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
-from mlir_sched.program.rewrites.folding.run import Run
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.linalg_ops import slice_of
 from mlir_sched.program.rewrites.linear import ahead, moves
@@ -243,7 +243,7 @@ def test_what_scales_and_shifts_no_linear_op_is_one_product_and_one_addition(tmp
 def test_which_numbers_are_computed_together(text: str, steps: list[int]) -> None:
     with script_context(), ir.Location.unknown():
         program = WalkedProgram(ir.Module.parse(text))
-        assert [len(site.steps) for site in sites(program) if isinstance(site, Run)] == steps
+        assert [len(site.steps) for site in sites(program) if isinstance(site, AffineRun)] == steps
 
 
 def test_a_kind_with_any_numbers_that_vary_is_left_alone() -> None:
@@ -328,10 +328,10 @@ def test_one_product_and_one_addition_are_within_the_bound_of_rounding(tmp_path:
 class OfTheNeighbour(FoldedConstants):
     """A mistake: the second layer gets the numbers of the first one."""
 
-    def sites(self, program: WalkedProgram) -> list[Chain | Run]:
+    def sites(self, program: WalkedProgram) -> list[Chain | AffineRun]:
         return super().sites(program)[::-1]
 
-    def inputs(self, op: Any, site: Chain | Run) -> list[Any]:
+    def inputs(self, op: Any, site: Chain | AffineRun) -> list[Any]:
         own = super().inputs(op, site)
         assert isinstance(site, Chain)
         if list(site.inputs[1].type.shape) != [*POINTWISE.weights]:

@@ -18,7 +18,7 @@ from mlir_sched.program.rewrites.linear.step import Step, parts
 
 
 @dataclass(frozen=True)
-class Run(Steps):
+class AffineRun(Steps):
     """Ops that scale or shift each element, one after the other."""
 
     def replacement(self, given: Given) -> Any:
@@ -28,7 +28,7 @@ class Run(Steps):
         return numbers.applied(value, scale=numbers.scale, shift=numbers.shift)
 
 
-def runs(ops: Sequence[Any], facts: Facts, taken: Collection[Any]) -> Iterator[Run]:
+def runs(ops: Sequence[Any], facts: Facts, taken: Collection[Any]) -> Iterator[AffineRun]:
     """Yield the longest runs in which there are more operations than a product and an addition, the last run first.
 
     Args:
@@ -42,7 +42,7 @@ def runs(ops: Sequence[Any], facts: Facts, taken: Collection[Any]) -> Iterator[R
         seen |= {step.op for step in steps}
         made = parts(steps) if len(steps) > 1 else None
         if made is not None and sum(_operations(step.op) for step in steps) > sum(made):
-            yield Run(tuple(steps))
+            yield AffineRun(tuple(steps))
 
 
 def steps_back(op: Any, facts: Facts, seen: Collection[Any]) -> Iterator[Step]:
