@@ -12,7 +12,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 """Numbers of channels, those of all sources one behind the other, over the dimensions that channels lie along."""
 
 
-class Run(NamedTuple):
+class ChannelRun(NamedTuple):
     """Adjacent channels of one source.
 
     Attributes:
@@ -52,7 +52,7 @@ def _read_before(numbers: Numbers) -> Numbers:
     return found
 
 
-def runs(numbers: Sequence[int], sizes: Sequence[int]) -> list[Run]:
+def runs(numbers: Sequence[int], sizes: Sequence[int]) -> list[ChannelRun]:
     """Return the runs that channels consist of.
 
     Args:
@@ -61,8 +61,8 @@ def runs(numbers: Sequence[int], sizes: Sequence[int]) -> list[Run]:
     """
     starts = [0, *accumulate(sizes)]
     begins = [place for place, (before, own) in enumerate(pairwise(numbers), 1) if own != before + 1 or own in starts]
-    found = list[Run]()
+    found = list[ChannelRun]()
     for begin, end in pairwise([0, *begins, len(numbers)]):
         source = int(np.searchsorted(starts, numbers[begin], side="right")) - 1
-        found.append(Run(source, numbers[begin] - starts[source], end - begin))
+        found.append(ChannelRun(source, numbers[begin] - starts[source], end - begin))
     return found

@@ -11,7 +11,7 @@ from mlir_sched.program.rewrites.channels.gathers import is_gather, unseen_indic
 from mlir_sched.program.rewrites.channels.guarded import Guard
 from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.moves import Span, moved, read_links
-from mlir_sched.program.rewrites.channels.order import Numbers, Run, numbered, runs, sorted_places
+from mlir_sched.program.rewrites.channels.order import ChannelRun, Numbers, numbered, runs, sorted_places
 from mlir_sched.program.rewrites.channels.origin import Origin
 from mlir_sched.program.rewrites.channels.passing import Passing
 from mlir_sched.program.rewrites.layout.forms import form_of
@@ -129,7 +129,7 @@ class PermutedRead(PlacedSite):
         return [own.index(loop) for loop in read[self.span.first : self.span.end]]
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[ChannelRun]:
         """The runs of channels that are read in place of those in the model's order."""
         sizes = [value.type.shape[self.span.first] for value in self.origin.sources]
         return runs(self._arranged[0].ravel()[self._places].tolist(), sizes)

@@ -23,7 +23,7 @@ from iree.compiler.dialects import transform
 from mlir_sched.program.rewrites.channels.finding import permuted_reads
 from mlir_sched.program.rewrites.channels.guarded import guarded
 from mlir_sched.program.rewrites.channels.links import compare
-from mlir_sched.program.rewrites.channels.order import Run
+from mlir_sched.program.rewrites.channels.order import ChannelRun
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
 from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.linalg_ops import concatenated, copied, expand, gathered, searched, slice_of
@@ -75,7 +75,7 @@ class PermutedWeights(PlacedRewrite[PermutedRead]):
         return module
 
 
-def _part(source: Any, run: Run, dim: int) -> Any:
+def _part(source: Any, run: ChannelRun, dim: int) -> Any:
     """Return a run of channels."""
     shape = list(source.type.shape)
     offsets = [run.first if each == dim else 0 for each in range(len(shape))]

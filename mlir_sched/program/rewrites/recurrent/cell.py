@@ -24,7 +24,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     slice_of,
     with_unit_dims,
 )
-from mlir_sched.program.rewrites.recurrent.flat import Run, is_flat_elementwise, read_by, size_of
+from mlir_sched.program.rewrites.recurrent.flat import ElementRun, is_flat_elementwise, read_by, size_of
 from mlir_sched.program.rewrites.recurrent.row_product import RowProduct
 
 Given = Mapping[Any, Any]
@@ -107,7 +107,7 @@ class Cell(PlacedSite):
         return size_of(self.op.results[0])
 
     @property
-    def sums(self) -> list[Run]:
+    def sums(self) -> list[ElementRun]:
         """The runs of results of products that it reads, each once."""
         runs = dict.fromkeys(run for op in self.outputs for run in self.runs(op))
         return [run for run in runs if run.value in self._products]
@@ -117,10 +117,10 @@ class Cell(PlacedSite):
         """Bytes of the weights that it reads."""
         return sum(4 * self.size * size_of(self._products[run.value].image) for run in self.sums)
 
-    def runs(self, output: Any) -> list[Run]:
+    def runs(self, output: Any) -> list[ElementRun]:
         """Return the runs that a result is computed from: of products, of earlier results, and of other values."""
         ends = {*self._products, *(op.results[0] for op in self.outputs if op != output)}
-        found, stack = dict[Run, None](), read_by(Run(output.results[0], 0))[::-1]
+        found, stack = dict[ElementRun, None](), read_by(ElementRun(output.results[0], 0))[::-1]
         while stack:
             run = stack.pop()
             if run in found:
@@ -141,13 +141,13 @@ class Cell(PlacedSite):
         with ir.InsertionPoint(region.regions[0].blocks.append()):
             parts |= {run: product_and_sum(image, weights, "k", "nk", "n") for run, (image, weights) in rows.items()}
             for op in self.outputs:
-                parts[Run(op.results[0], 0)] = self._result(op, parts)
-            ir.Operation.create("flow.return", operands=[parts[Run(op.results[0], 0)] for op in self.outputs])
+                parts[ElementRun(op.results[0], 0)] = self._result(op, parts)
+            ir.Operation.create("flow.return", operands=[parts[ElementRun(op.results[0], 0)] for op in self.outputs])
         shapes = [list(op.results[0].type.shape) for op in self.outputs]
         return [_shaped(result, shape) for result, shape in zip(region.results, shapes, strict=True)]
 
     @property
-    def _outside(self) -> list[Run]:
+    def _outside(self) -> list[ElementRun]:
         """The runs of values that it does not compute."""
         values = {*self.inputs}
         return [run for op in self.outputs for run in self.runs(op) if run.value in values]
@@ -162,11 +162,11 @@ class Cell(PlacedSite):
         """The products by their results."""
         return {product.result: product for product in self.products}
 
-    def _read_by(self, run: Run, ends: Collection[Any]) -> list[Run]:
+    def _read_by(self, run: ElementRun, ends: Collection[Any]) -> list[ElementRun]:
         """Return the runs that a run is computed from, by one op; none where that is not for the replacement to do."""
         return [] if run.value in ends or producer(run.value) not in self.ways else read_by(run)
 
-    def _part(self, run: Run, given: Given) -> Any:
+    def _part(self, run: ElementRun, given: Given) -> Any:
         """Return a run as a tensor of its own."""
         value = given[run.value]
         if run.is_single:
@@ -177,13 +177,13 @@ class Cell(PlacedSite):
             first = arith.addi(first, arith.muli(given[place], index(step)))
         return slice_of(flat, [first], [self.size])
 
-    def _rows(self, run: Run, given: Given) -> tuple[Any, Any]:
+    def _rows(self, run: ElementRun, given: Given) -> tuple[Any, Any]:
         """Return what sums are computed from: the row, and the weights of each in a row of their own."""
         product = self._products[run.value]
         image, weights = given[product.image], given[product.weights]
         return with_unit_dims(image, [size_of(image)]), product.rows_of(weights, run.first, self.size)
 
-    def _result(self, output: Any, parts: Mapping[Run, Any]) -> Any:
+    def _result(self, output: Any, parts: Mapping[ElementRun, Any]) -> Any:
         """Return a result, computed by one op from the runs that it needs."""
         runs = self.runs(output)
         inputs = [parts[run] for run in runs]
@@ -192,7 +192,7 @@ class Cell(PlacedSite):
 
         def body(*scalars: Any) -> Any:
             known = dict(zip(runs, scalars, strict=False))
-            return _element(Run(output.results[0], 0), known)
+            return _element(ElementRun(output.results[0], 0), known)
 
         return generic(inputs, empty, [*maps, dims_map(1, [0])], ["parallel"], body)
 
@@ -202,7 +202,7 @@ def _shaped(vector: Any, shape: Sequence[int]) -> Any:
     return vector if len(shape) == 1 else expand(vector, [range(len(shape))], shape)
 
 
-def _element(run: Run, known: dict[Run, Any]) -> Any:
+def _element(run: ElementRun, known: dict[ElementRun, Any]) -> Any:
     """Return the element of a run, computed from those that are known."""
     if run not in known:
         op = producer(run.value)

@@ -14,7 +14,7 @@ from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, coun
 
 
 @dataclass(frozen=True)
-class Run:
+class ElementRun:
     """Adjacent elements of a value in row-major order, or the only one that it has.
 
     Attributes:
@@ -44,7 +44,7 @@ def is_flat(op: Any) -> bool:
     return (is_one or is_flat_elementwise(op)) and size_of(op.results[0]) > 1
 
 
-def moved(op: Any, first: int) -> Run | None:
+def moved(op: Any, first: int) -> ElementRun | None:
     """Return the run that a run of an op's result is, in what the op reads.
 
     Args:
@@ -57,7 +57,7 @@ def moved(op: Any, first: int) -> Run | None:
     if op.name not in (COLLAPSE, EXPAND, SLICE) or not all(map(is_static_f32, (op.operands[0], op.results[0]))):
         return None
     if op.name != SLICE:
-        return Run(op.operands[0], first)
+        return ElementRun(op.operands[0], first)
     offsets, sizes, strides = (
         list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
     )
@@ -68,7 +68,7 @@ def moved(op: Any, first: int) -> Run | None:
     steps = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
     known = sum(offset * step for offset, step in zip(offsets, steps, strict=True) if offset != unknown)
     varying = (step for offset, step in zip(offsets, steps, strict=True) if offset == unknown)
-    return Run(op.operands[0], first + known, tuple(zip(list(op.operands)[1:], varying, strict=True)))
+    return ElementRun(op.operands[0], first + known, tuple(zip(list(op.operands)[1:], varying, strict=True)))
 
 
 def is_flat_elementwise(op: Any) -> bool:
@@ -83,14 +83,15 @@ def is_flat_elementwise(op: Any) -> bool:
     return alike and not [*start.uses] and all(map(_is_constant_number, captured(op)))
 
 
-def read_by(run: Run) -> list[Run]:
+def read_by(run: ElementRun) -> list[ElementRun]:
     """Return the runs that a run of the result of a flat op (:func:`is_flat`) is computed from."""
     op = producer(run.value)
     source = moved(op, run.first)
     if source is not None:
-        return [Run(source.value, source.first, (*run.varying, *source.varying))]
+        return [ElementRun(source.value, source.first, (*run.varying, *source.varying))]
     return [
-        Run(value, *((0,) if size_of(value) == 1 else (run.first, run.varying))) for value in list(op.operands)[:-1]
+        ElementRun(value, *((0,) if size_of(value) == 1 else (run.first, run.varying)))
+        for value in list(op.operands)[:-1]
     ]
 
 

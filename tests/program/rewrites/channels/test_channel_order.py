@@ -8,13 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlir_sched.program.rewrites.channels.order import Run, numbered, runs, sorted_places
+from mlir_sched.program.rewrites.channels.order import ChannelRun, numbered, runs, sorted_places
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=4)
 
 
 def test_runs_end_where_a_source_ends_and_where_channels_are_left_out() -> None:
-    assert runs([4, 5, 6, 7, 1, 3], [6, 4]) == [Run(0, 4, 2), Run(1, 0, 2), Run(0, 1, 1), Run(0, 3, 1)]
+    found = [ChannelRun(0, 4, 2), ChannelRun(1, 0, 2), ChannelRun(0, 1, 1), ChannelRun(0, 3, 1)]
+    assert runs([4, 5, 6, 7, 1, 3], [6, 4]) == found
 
 
 def test_the_channels_of_a_group_stay_in_it() -> None:
@@ -44,4 +45,4 @@ def test_sorted_channels_are_one_run_of_every_source(sizes: list[int], rng: Rand
     rng.shuffle(order)
     numbers = np.array(order)
     places = sorted_places(numbers)
-    assert runs(numbers[places].tolist(), sizes) == [Run(source, 0, size) for source, size in enumerate(sizes)]
+    assert runs(numbers[places].tolist(), sizes) == [ChannelRun(source, 0, size) for source, size in enumerate(sizes)]
