@@ -106,12 +106,7 @@ def match_type(value: Any, type_: ir.Type) -> None:
 
 def require_same(first: Any, second: Any) -> None:
     """Emit a failure of the sequence unless two handles refer to the same value."""
-    attributes = {"deduplicate": ir.UnitAttr.get()}
-    found = [transform.AnyValueType.get()]
-    both = ir.Operation.create(
-        "transform.merge_handles", operands=[first, second], results=found, attributes=attributes
-    )
-    require_number(both.result, 1)
+    require_number(transform.merge_handles([first, second], deduplicate=True), 1)
 
 
 def require_number(handle: Any, number: int) -> None:
@@ -146,12 +141,6 @@ def included(symbol: str, handle: Any) -> Any:
 def split(handle: Any, number: int) -> Sequence[Any]:
     """Emit a handle on every op of a handle on so many ops."""
     return list(transform.SplitHandleOp([transform.AnyOpType.get()] * number, handle).results)
-
-
-def merged(handles: Sequence[Any]) -> Any:
-    """Emit a handle on the ops of several handles."""
-    found = [transform.AnyOpType.get()]
-    return ir.Operation.create("transform.merge_handles", operands=list(handles), results=found).result
 
 
 def passing(handle: Any, symbol: str) -> Any:
@@ -243,15 +232,9 @@ def replace_by(results: Sequence[Result], function: Any, inputs: Sequence[Any], 
         inputs: Handles on its arguments.
         any_size: Whether tensors may have other sizes than those of the function, where these are not known.
     """
-    (first, _), given, replaced = results[0], _together(inputs), [result_of(*result) for result in results]
-    outputs = replaced[0] if len(replaced) == 1 else _together(replaced)
-    append_inlined_call(first, given, outputs, function, any_size=any_size)
-
-
-def _together(values: Sequence[Any]) -> Any:
-    """Emit a handle on the values of several handles."""
-    any_value = transform.AnyValueType.get()
-    return ir.Operation.create("transform.merge_handles", operands=list(values), results=[any_value]).result
+    given, replaced = transform.merge_handles(inputs), [result_of(*result) for result in results]
+    outputs = replaced[0] if len(replaced) == 1 else transform.merge_handles(replaced)
+    append_inlined_call(results[0][0], given, outputs, function, any_size=any_size)
 
 
 def _values(name: str, handle: Any, numbers: Sequence[int]) -> Any:

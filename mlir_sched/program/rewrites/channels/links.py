@@ -16,14 +16,7 @@ from mlir_sched.compiler.operations import captured
 from mlir_sched.program.rewrites.channels.gathers import indices_key, is_gather, match_gather, read_of, source_handle
 from mlir_sched.program.rewrites.layout.forms import form_of, match_form
 from mlir_sched.program.rewrites.linalg_ops import GENERIC
-from mlir_sched.program.rewrites.replacement import (
-    match_dag,
-    match_type,
-    merged,
-    operand_of,
-    require_same,
-    result_of,
-)
+from mlir_sched.program.rewrites.replacement import match_dag, match_type, operand_of, require_same, result_of
 
 
 class Link(NamedTuple):
@@ -103,7 +96,7 @@ def compare(ops: Sequence[Any], links: Iterable[Link], handles: Mapping[Any, Any
         alike.setdefault((*_form(op), *(tie.form for tie in ties[op])), []).append(op)
     for same in alike.values():
         rows = [[handles[op], *(handles[tie.other.op] for tie in ties[op] if tie.other)] for op in same]
-        each = transform.ForeachOp([], [merged(column) for column in zip(*rows, strict=True)])
+        each = transform.ForeachOp([], [transform.merge_handles(column) for column in zip(*rows, strict=True)])
         with ir.InsertionPoint(each.body):
             _compare(same[0], ties[same[0]], *each.bodyTargets)
             transform.YieldOp()

@@ -12,15 +12,7 @@ from iree.compiler.dialects import transform
 from mlir_sched.program.rewrites.dag_site import Handles, Path
 from mlir_sched.program.rewrites.layout.forms import form_of, match_form
 from mlir_sched.program.rewrites.linalg_ops import of_any_size
-from mlir_sched.program.rewrites.replacement import (
-    Result,
-    function_of,
-    merged,
-    ops_named,
-    replace_by,
-    require_number,
-    split,
-)
+from mlir_sched.program.rewrites.replacement import Result, function_of, ops_named, replace_by, require_number, split
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
@@ -153,7 +145,7 @@ class PlacedRewrite(SiteRewrite[P]):
             site: One of its sites.
             rows: Per site, handles on its function and on its targets.
         """
-        each = transform.ForeachOp([], [merged(column) for column in zip(*rows, strict=True)])
+        each = transform.ForeachOp([], [transform.merge_handles(column) for column in zip(*rows, strict=True)])
         with ir.InsertionPoint(each.body):
             function, op, *others = each.bodyTargets
             self.match(op, site)
