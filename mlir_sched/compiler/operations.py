@@ -1,6 +1,6 @@
 """Traversals of the operations of an MLIR program."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from iree.compiler import ir
@@ -18,6 +18,17 @@ def captured(op: Any) -> list[Any]:
         value for each in inner for value in each.results
     }
     return [value for each in inner for value in each.operands if value not in own]
+
+
+def captures_constants_alone(op: Any, others: Container[Any] = ()) -> bool:
+    """Say whether the bodies of an op use nothing from outside but constants, and values that are given."""
+    return all(value in others or constant_of(value) is not None for value in captured(op))
+
+
+def constant_of(value: Any) -> Any:
+    """Return the attribute of the constant that a value is; None for any other value."""
+    op = producer(value)
+    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
 
 
 def dispatch_configs(function: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.compile_result import CompileResult, Launch, failed
-from mlir_sched.compiler.operations import first_function, symbol_of, walk
+from mlir_sched.compiler.operations import constant_of, first_function, symbol_of, walk
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.chaining import add_chain
 from mlir_sched.compiler.worker.gpu_threads import (
@@ -162,7 +162,5 @@ def _launch_of(module: Any) -> Launch | None:
 
 
 def _constant(value: Any) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    attribute = constant_of(value)
+    return None if attribute is None else int(ir.IntegerAttr(attribute).value)

@@ -5,7 +5,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.compiler.operations import captured, constant_of, producer
 from mlir_sched.program.rewrites.site_rewrite import Op, OpSite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
@@ -63,9 +63,8 @@ def global_of(load: Any) -> str:
 
 def scalar_constant(value: Any) -> float | None:
     """Return a scalar constant; None for any other value."""
-    op = producer(value)
-    if op is None or op.name != "arith.constant":
+    attribute = constant_of(value)
+    if attribute is None:
         return None
-    attribute = op.attributes["value"]
     kind = ir.FloatAttr if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr
     return float(kind(attribute).value)

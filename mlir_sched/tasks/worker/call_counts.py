@@ -8,7 +8,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import symbol_of
+from mlir_sched.compiler.operations import constant_of, symbol_of
 from mlir_sched.tasks.worker.constants import changed_globals, is_constant
 
 
@@ -80,14 +80,6 @@ def is_public(function: Any) -> bool:
     return "sym_visibility" not in function.attributes or "public" in str(function.attributes["sym_visibility"])
 
 
-def constant_value(value: Any) -> str | None:
-    """Return the text of a constant operand, such as ``5 : index``, or None when it is not constant."""
-    owner = getattr(value.owner, "operation", None)
-    if owner is None or owner.name != "arith.constant":
-        return None
-    return str(owner.attributes["value"])
-
-
 def entry_of(dispatch: Any) -> str:
     """Return the symbol of the code that a ``flow.dispatch`` calls."""
     return str(ir.SymbolRefAttr(dispatch.attributes["entry_points"][0]).value[-1])
@@ -142,7 +134,7 @@ def _count(
 def _add(op: Any, times: _Times, found: dict[tuple[str, str], DispatchCall], changed: Collection[str]) -> None:
     entry = entry_of(op)
     workload = list(op.operands)[: workload_size(op)]
-    key = (str(op.attributes["entry_points"][0]), ",".join(str(constant_value(value)) for value in workload))
+    key = (str(op.attributes["entry_points"][0]), ",".join(str(constant_of(value)) for value in workload))
     constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value, changed))
     if (known := found.get(key)) is None:
         found[key] = DispatchCall(entry, (op,), times.number, str(key), constants, times.may_be_none)
@@ -169,9 +161,9 @@ def _walk(op: Any, times: _Times, notes: list[str]) -> Iterator[tuple[Any, _Time
 
 def _trip_count(op: Any, notes: list[str]) -> _Times:
     if op.name == "scf.for":
-        bounds = [constant_value(value) for value in op.operands[:3]]
-        if None not in bounds:
-            low, high, step = (int(str(bound).split(" ")[0]) for bound in bounds)
+        bounds = [constant_of(value) for value in op.operands[:3]]
+        if all(bound is not None for bound in bounds):
+            low, high, step = (ir.IntegerAttr(bound).value for bound in bounds)
             return _Times(max(0, -(-(high - low) // step)))
         notes.append("a loop's trip count is not constant: its dispatches count as run once")
         return _Times(1, may_be_none=True)

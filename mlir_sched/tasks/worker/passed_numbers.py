@@ -5,13 +5,13 @@ that are equal in every call (``FoldUniformOperandsPass``). A task's program has
 between the calls of the whole program has to be an argument of it: only then is its code that of the program.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import constant_of
 from mlir_sched.tasks.task import Number
 from mlir_sched.tasks.worker.call_counts import operations_below, workload_size
 
@@ -51,17 +51,17 @@ def passed_numbers(run: Sequence[Any], everywhere: Sequence[Any]) -> PassedNumbe
         everywhere: All calls of the dispatch in the program.
     """
     positions = _numbers(everywhere[0])
-    texts = {position: tuple(_text(call.operands[position]) for call in everywhere) for position in positions}
-    if any(None in column for column in texts.values()):
+    columns = {position: tuple(constant_of(call.operands[position]) for call in everywhere) for position in positions}
+    if any(each is None for column in columns.values() for each in column):
         return PassedNumbers()
-    groups: dict[tuple[str | None, ...], list[int]] = {}
-    for position, column in texts.items():
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for position, column in columns.items():
         if len(set(column)) > 1:
             groups.setdefault(column, []).append(position)
     if not groups:
         return PassedNumbers()
     firsts = [group[0] for group in groups.values()]
-    values = dict.fromkeys(tuple(_value(call.operands[position]) for position in firsts) for call in run)
+    values = dict.fromkeys(tuple(constant_of(call.operands[position]).value for position in firsts) for call in run)
     return PassedNumbers(tuple(map(tuple, groups.values())), tuple(values))
 
 
@@ -69,19 +69,3 @@ def _numbers(dispatch: Any) -> list[int]:
     """Return the positions of the operands that are numbers which the code of the dispatch takes."""
     positions = range(workload_size(dispatch), len(dispatch.operands))
     return [position for position in positions if not isinstance(dispatch.operands[position].type, ir.ShapedType)]
-
-
-def _attributes(value: Any) -> Iterator[Any]:
-    made_by = producer(value)
-    if made_by is not None and made_by.name == "arith.constant":
-        yield made_by.attributes["value"]
-
-
-def _text(value: Any) -> str | None:
-    return next(map(str, _attributes(value)), None)
-
-
-def _value(value: Any) -> Number:
-    attribute = next(_attributes(value))
-    number: Number = attribute.value
-    return number

@@ -22,10 +22,10 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.chain import TASK
-from mlir_sched.compiler.operations import symbol_of
+from mlir_sched.compiler.operations import constant_of, symbol_of
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
-from mlir_sched.tasks.worker.call_counts import constant_value, tensor_operands, tied_operands, workload_size
+from mlir_sched.tasks.worker.call_counts import tensor_operands, tied_operands, workload_size
 
 SYMBOL = "dispatch"
 """Name of the executable, of its export and of its function."""
@@ -186,10 +186,10 @@ def _tied_operands(dispatch: Any) -> list[int]:
 
 
 def _constant(value: Any) -> str:
-    text = constant_value(value)
-    if text is None:
+    attribute = constant_of(value)
+    if attribute is None:
         raise NotTunableError(f"it takes a value of type {value.type} that is computed at run time")
-    return text
+    return str(attribute)
 
 
 def _frame(around: Surroundings, dispatch: Any) -> Any:

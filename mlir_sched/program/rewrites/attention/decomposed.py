@@ -17,7 +17,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from mlir_sched.compiler.operations import producer, source_of
+from mlir_sched.compiler.operations import constant_of, producer, source_of
 from mlir_sched.program.rewrites.attention.fused import BEHIND, can_be_fused, in_one_dispatch
 from mlir_sched.program.rewrites.attention.ops import ATTENTION, AttentionOp, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
@@ -58,8 +58,7 @@ class AttentionSite(OpSite):
     @property
     def can_be_fused(self) -> bool:
         """Whether it may become one dispatch; a dispatch that takes a number, such as the scale, has no script."""
-        scale = producer(self.op.operands[3])
-        if scale is None or scale.name != "arith.constant":
+        if constant_of(self.op.operands[3]) is None:
             return False
         _, keys, values, *_, result = _walked(self, self.op.operands)
         return can_be_fused(keys, values, _letters(self.scores), result.loops)

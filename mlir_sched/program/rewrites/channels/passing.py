@@ -12,7 +12,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import captured, producer, walk
+from mlir_sched.compiler.operations import captures_constants_alone, producer, walk
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
@@ -102,7 +102,7 @@ def passing(op: Any, dim: int, facts: Facts) -> Passing | None:
         dim: The dimension of channels, in its result and in what it reads.
         facts: What is known of the program.
     """
-    if op is None or not _uses_only_constants(op):
+    if op is None or not captures_constants_alone(op):
         return None
     if op.name == PAD:
         return Passing(op, 0, {}) if number_around(op) and not any(side[dim] for side in sides_of(op)) else None
@@ -174,9 +174,3 @@ def _is_structured(op: Any) -> bool:
     maps = maps_of(op)
     loops = maps and all(isinstance(expr, ir.AffineDimExpr) for expr in maps[-1].results)
     return bool(loops) and not counts and all(map(is_static_f32, op.operands))
-
-
-def _uses_only_constants(op: Any) -> bool:
-    """Say whether the bodies of an op use nothing from outside but numbers."""
-    made = map(producer, captured(op))
-    return all(each is not None and each.name == "arith.constant" for each in made)

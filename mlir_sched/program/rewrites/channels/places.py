@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import constant_of, producer
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.layout.body import INDEX, Body
@@ -101,9 +101,7 @@ def has_integers(tensor: Any) -> bool:
 
 def is_stated(tensor: Any) -> bool:
     """Say whether a tensor is a constant whose elements are integers in the text of the program."""
-    op = producer(tensor)
-    constant = op is not None and op.name == "arith.constant"
-    return constant and isinstance(op.attributes["value"], ir.DenseIntElementsAttr)
+    return isinstance(constant_of(tensor), ir.DenseIntElementsAttr)
 
 
 def _resource(constant: Any) -> Numbers | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer
+from mlir_sched.compiler.operations import constant_of, producer
 from mlir_sched.program.rewrites.convolution.axis import Axis
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import region_of
@@ -127,10 +127,10 @@ def _inserts_into_zeros(insertion: Any) -> bool:
     fill = producer(insertion.operands[1])
     if fill is None or fill.name != "linalg.fill":
         return False
-    zero, empty = producer(fill.operands[0]), producer(fill.operands[1])
-    if zero is None or zero.name != "arith.constant" or empty is None or empty.name != "tensor.empty":
+    zero, empty = constant_of(fill.operands[0]), producer(fill.operands[1])
+    if zero is None or empty is None or empty.name != "tensor.empty":
         return False
-    return bool(ir.FloatAttr(zero.attributes["value"]).value == 0.0)
+    return bool(ir.FloatAttr(zero).value == 0.0)
 
 
 def _mirroring(filter_: Any, rank: int) -> tuple[Any, frozenset[int]]:
@@ -148,10 +148,8 @@ def _mirroring(filter_: Any, rank: int) -> tuple[Any, frozenset[int]]:
     for dim, position in enumerate(list(extract.operands)[1:]):
         index = producer(position)
         if index is not None and index.name == "arith.subi" and dim < rank:
-            last = producer(index.operands[0])
-            if last is None or last.name != "arith.constant":
-                return none
-            if int(ir.IntegerAttr(last.attributes["value"])) != filter_.type.shape[dim] - 1:
+            last = constant_of(index.operands[0])
+            if last is None or int(ir.IntegerAttr(last)) != filter_.type.shape[dim] - 1:
                 return none
             index = producer(index.operands[1])
             mirrored.add(dim)

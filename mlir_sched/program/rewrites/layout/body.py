@@ -12,7 +12,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import captured, producer, source_of, walk
+from mlir_sched.compiler.operations import captures_constants_alone, constant_of, producer, source_of, walk
 from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
@@ -32,7 +32,7 @@ Places = Sequence[int | None]
 """The loops that the dims of a value are read at; None for zeros."""
 Other = Callable[[Any, Callable[[Any], Any]], Any]
 """Returns a value in place of another one, given what makes those that this is computed from, or None."""
-INDEX, EXTRACT, CONSTANT = "linalg.index", "tensor.extract", "arith.constant"
+INDEX, EXTRACT = "linalg.index", "tensor.extract"
 LESS = (2, 6)
 """``slt`` and ``ult`` of ``arith.cmpi``."""
 
@@ -82,8 +82,7 @@ class Body:
         """Whether sizes are known, operands read at loops and zeros, and elements computed of these and constants."""
         tensors, inner = [read.operands[0] for read in self.reads], walk(self.op)
         plain = [dims_map(len(self.iterators), each) for each in self.places] == maps_of(self.op)
-        others = [producer(value) for value in captured(self.op) if value not in tensors]
-        scalar = all(op and op.name == CONSTANT for op in others) and not any(len(op.regions) for op in inner)
+        scalar = captures_constants_alone(self.op, tensors) and not any(len(op.regions) for op in inner)
         return plain and scalar and all(map(is_static, self.inputs))
 
     def loops(self, read: Any) -> list[int | None]:
@@ -151,8 +150,8 @@ def rebuilt(element: Any, given: Mapping[Any, tuple[Any, Places]], kinds: Sequen
 
 def _counts_up(numbers: Any) -> bool:
     """Say whether a tensor, reshaped or not, has the elements 0, 1, 2 and so on."""
-    op = producer(source_of(numbers, lambda op: op.name in (EXPAND, COLLAPSE)))
-    value = op.attributes["value"] if op is not None and op.name == CONSTANT else None
+    source = source_of(numbers, lambda op: op.name in (EXPAND, COLLAPSE))
+    value, op = constant_of(source), producer(source)
     counts = isinstance(value, ir.DenseIntElementsAttr) and list(value) == list(range(len(value)))
     return counts or (op is not None and computes_range(op))
 

@@ -8,12 +8,11 @@ argument is which it does not see: ``x - y`` has the form of ``y - x``.
 from collections.abc import Hashable
 from typing import Any
 
-from mlir_sched.compiler.operations import captured, named_attributes, producer, walk
+from mlir_sched.compiler.operations import captured, constant_of, named_attributes, walk
 from mlir_sched.library.matcher import append_comparison_of_body
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.layout.body import CONSTANT
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, is_static
-from mlir_sched.program.rewrites.replacement import MEMOIZED, attributes_of, only_op, ops_within, require_number
+from mlir_sched.program.rewrites.replacement import MEMOIZED, only_op, ops_within, require_number
 from mlir_sched.program.rewrites.site_rewrite import OpSite
 
 _DERIVED = ("operandSegmentSizes", MEMOIZED)
@@ -25,7 +24,7 @@ _WITH_BODY = (GENERIC, PAD)
 def form_of(op: Any) -> tuple[Hashable, ...]:
     """Return what :func:`match_form` compares of an op, and which values its body uses where."""
     outside = captured(op)
-    constants = (attributes_of(made) for made in map(producer, outside) if made is not None and made.name == CONSTANT)
+    constants = (found for found in map(constant_of, outside) if found is not None)
     types = (value.type for inner in walk(op) for value in (*inner.operands, *inner.results))
     return *OpSite(op).form, *types, *map(outside.index, outside), *constants
 

@@ -9,7 +9,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.compiler.operations import captured, constant_of, producer
 from mlir_sched.program.rewrites.linalg_ops import copied, number
 
 Make = Callable[..., Any]
@@ -58,7 +58,8 @@ def applied(op: Any, place: int, x: Affine, scalars: Mapping[int, Any], make: Ma
     *inner, end = [one.operation for one in op.regions[0].blocks[0]]
     arguments = op.regions[0].blocks[0].arguments
     known: dict[Any, Any] = {arguments[each]: scalar for each, scalar in scalars.items()} | {arguments[place]: x}
-    known |= {value: make(_copy, producer(value)) for value in captured(op) if _is_constant(value)}
+    constants = [each for each in captured(op) if isinstance(each.type, ir.F32Type) and constant_of(each) is not None]
+    known |= {value: make(_copy, producer(value)) for value in constants}
     for one in inner:
         operands = [known.get(value) for value in one.operands]
         made = None if any(operand is None for operand in operands) else _made(one, operands, make)
@@ -74,11 +75,6 @@ def product(make: Make, x: Any, y: Any) -> Affine:
     form, other = (x, y) if isinstance(x, Affine) else (y, x)
     scale = other if form.scale is None else make(arith.mulf, form.scale, other)
     return Affine(scale, None if form.shift is None else make(arith.mulf, form.shift, other))
-
-
-def _is_constant(value: Any) -> bool:
-    op = producer(value)
-    return isinstance(value.type, ir.F32Type) and op is not None and op.name == "arith.constant"
 
 
 def _made(op: Any, operands: Sequence[Any], make: Make) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import captured, producer
+from mlir_sched.compiler.operations import captures_constants_alone, producer
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, counts, is_elementwise, maps_of
 
@@ -80,7 +80,7 @@ def is_flat_elementwise(op: Any) -> bool:
     loops = _longer(result, op.results[0])
     read = zip(maps, list(op.operands)[:-1], strict=True)
     alike = all(size_of(value) == 1 or _longer(map_, value) == loops for map_, value in read)
-    return alike and not [*start.uses] and all(map(_is_constant_number, captured(op)))
+    return alike and not [*start.uses] and captures_constants_alone(op)
 
 
 def read_by(run: ElementRun) -> list[ElementRun]:
@@ -98,8 +98,3 @@ def read_by(run: ElementRun) -> list[ElementRun]:
 def _longer(map_: ir.AffineMap, value: Any) -> list[ir.AffineExpr]:
     """Return how the dimensions of more than one element are walked."""
     return [expr for expr, size in zip(map_.results, value.type.shape, strict=True) if size > 1]
-
-
-def _is_constant_number(value: Any) -> bool:
-    op = producer(value)
-    return op is not None and op.name == "arith.constant"
