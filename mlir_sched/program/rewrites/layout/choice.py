@@ -15,7 +15,6 @@ from mlir_sched.program.rewrites.layout.channel_dims import Dims, Order, Program
 
 Edge = tuple[Hashable, Hashable, int]
 """From a node to a node of a graph, with a capacity of 0 or more."""
-Path = tuple[Hashable, ...]
 LAST, FIRST = "channels last", "as in the model"
 """Source and sink of the graph."""
 
@@ -50,21 +49,24 @@ def sink_side(edges: Iterable[Edge], source: Hashable, sink: Hashable) -> frozen
     left = defaultdict[Hashable, Counter[Hashable]](Counter)  # capacity that is left to a node, from another one
     for start, end, capacity in edges:
         left[end][start] += capacity
-    while source in (paths := _paths(sink, left, source)):
-        path = [*pairwise(paths[source])]
+    while source in (onward := _onward(sink, left, source)):
+        nodes = [source]
+        while nodes[-1] != sink:
+            nodes.append(onward[nodes[-1]])
+        path = [*pairwise(nodes)]
         flow = min(left[end][start] for start, end in path)
         for start, end in path:
             left[end][start] -= flow
             left[start][end] += flow
-    return frozenset(paths)
+    return frozenset(onward)
 
 
-def _paths(sink: Hashable, left: Mapping[Hashable, Counter[Hashable]], source: Hashable) -> dict[Hashable, Path]:
-    """Return the nodes from which capacity leads to the sink, each with its shortest path; up to the source."""
-    paths, waiting = dict[Hashable, Path]({sink: (sink,)}), [sink]
+def _onward(sink: Hashable, left: Mapping[Hashable, Counter[Hashable]], source: Hashable) -> dict[Hashable, Hashable]:
+    """Return the nodes from which capacity leads to the sink, each with the next one on the way; up to the source."""
+    onward, waiting = {sink: sink}, [sink]
     for node in waiting:
-        if source not in paths:
-            new = [start for start, some in left[node].items() if some and start not in paths]
-            paths |= {start: (start, *paths[node]) for start in new}
+        if source not in onward:
+            new = dict.fromkeys((start for start, some in left[node].items() if some and start not in onward), node)
+            onward |= new
             waiting += new
-    return paths
+    return onward
