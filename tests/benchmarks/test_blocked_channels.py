@@ -15,7 +15,7 @@ from benchmarks.figures.sampling import Samples, TimedWay
 from benchmarks.operators.blocked_channels import command
 from benchmarks.operators.blocked_channels.convolutions import Convolution, ProgramConvolutions, convolutions_of
 from benchmarks.operators.blocked_channels.forms import BLOCKED, LAST, PACKED, block_of, forms_of, in_blocks
-from benchmarks.operators.blocked_channels.measurement import Found, Tuned
+from benchmarks.operators.blocked_channels.measurement import Found, Tuned, trials_of
 from benchmarks.operators.blocked_channels.tables import total_of
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.targets.target import Target
@@ -88,6 +88,13 @@ def test_weights_are_packed_where_the_rewrite_of_that_name_packs_them() -> None:
     product, thin = (Convolution(1, (7, 7), 160, filters, ONE, ONE, ONE, depthwise=False) for filters in (96, 20))
     found = [PACKED in forms_of(one, 16) for one in (small_window, large_window, product, thin, CONVOLUTIONS[-1])]
     assert found == [False, True, True, False, False]
+
+
+def test_channels_last_and_blocked_channels_have_equal_trials() -> None:
+    for forms in ([LAST, BLOCKED], [LAST, PACKED, BLOCKED]):
+        trials = trials_of(forms, 24)
+        assert trials[BLOCKED] == sum(trials[name] for name in forms if name != BLOCKED)
+        assert trials[LAST] == 24
 
 
 def test_convolutions_that_differ_have_names_that_differ() -> None:

@@ -1,10 +1,11 @@
 """What blocked channels are worth: convolutions of networks with channels last and blocked, tuned with equal trials.
 
-``python -m benchmarks blocked_channels NETWORK.mlir ... [--block 16] [--trials 32] [--json FILE]``. The distinct
+``python -m benchmarks blocked_channels NETWORK.mlir ... [--block 16] [--trials 24] [--json FILE]``. The distinct
 two-dimensional convolutions of the programs are written as programs of one op, with channels last (also with packed
 weights, where ``packed_weights`` packs them) and with channels in blocks, as a layout that holds through the network
-would have them: nothing is converted. Each program is searched with as many trials from the same seed. All compute the
-same numbers, and are timed in turns. With ``--json`` an interrupted run is resumed.
+would have them: nothing is converted. As many candidates are tried with blocks as with channels last in both ways
+together, from the same seed. All programs compute the same numbers, and are timed in turns. With ``--json`` an
+interrupted run is resumed.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.text import say
 
-KEPT = Kept("convolutions", list[Found], 1)
+KEPT = Kept("convolutions", list[Found], 2)
 
 
 def main() -> int:
@@ -98,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = options_of(__doc__)
     parser.add_argument("networks", nargs="+", type=Path, help="programs that iree-compile reads")
     parser.add_argument("--block", type=int, help="channels of the largest block; by default a vector register")
-    parser.add_argument("--trials", type=int, default=24, help="per program: a convolution in a layout")
+    parser.add_argument("--trials", type=int, default=24, help="per program with channels last; as many with blocks")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=20, help="samples per program")

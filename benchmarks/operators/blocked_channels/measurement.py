@@ -1,8 +1,8 @@
-"""Tunes a convolution in every layout with equal trials, compares the numbers, and times the programs in turns."""
+"""Tunes a convolution in every layout, compares the numbers, and times the programs in turns."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +44,7 @@ class Setting:
     """How layouts are compared.
 
     Attributes:
-        search: How every program is searched: in one space, with as many trials, from the same seed.
+        search: How programs are searched: in one space, from one seed; its trials are of a program with channels last.
         seed: Of the searches, and of the order of samples.
         cores: The cores on which all programs are timed.
         rounds: Samples of each program.
@@ -124,8 +124,9 @@ def measure(convolution: Convolution, setting: Setting, evaluator: Evaluator, fo
         WrongNumbersError: See there.
     """
     forms = forms_of(convolution, setting.widest)
+    trials = trials_of(forms, setting.search.trials)
     programs = {
-        name: _tuned(form, setting, evaluator, folder / str(number))
+        name: _tuned(form, trials[name], setting, evaluator, folder / str(number))
         for number, (name, form) in enumerate(forms.items())
     }
     with ExitStack() as stack:
@@ -142,14 +143,19 @@ def measure(convolution: Convolution, setting: Setting, evaluator: Evaluator, fo
     return Found(convolution.name, {name: Tuned(s, p.sketches, p.tried, p.failed) for name, s, p in tuned})
 
 
-def _tuned(form: Form, setting: Setting, evaluator: Evaluator, folder: Path) -> _Program:
+def trials_of(forms: Collection[str], trials: int) -> dict[str, int]:
+    """Return the trials of each program, given those of one with channels last: as many with blocks as of all these."""
+    return {name: trials * (len(forms) - 1) if name == BLOCKED else trials for name in forms}
+
+
+def _tuned(form: Form, trials: int, setting: Setting, evaluator: Evaluator, folder: Path) -> _Program:
     """Tune a program of one layout, and compile it with the best scripts that are faster than IREE's own code."""
     folder.mkdir(parents=True)
     path, output, target = folder / "program.mlir", folder / "program.vmfb", setting.search.target
     path.write_text(form.text)
     model, (named,) = extract(path, target), setting.search.spaces
     tasks = [task for task in model.tasks if task.dispatch and named.space.sketches(task.dispatch, target)]
-    found = search(tasks, named, setting.seed, setting.search, evaluator)
+    found = search(tasks, named, setting.seed, replace(setting.search, trials=trials), evaluator)
     best = {task.key: record for task in tasks if (record := found.records.get(task.key)) and _gains(record)}
     gaining = [task for task in tasks if task.key in best]
     scripts = [_sequence(number, task, best[task.key], named, setting) for number, task in enumerate(gaining)]

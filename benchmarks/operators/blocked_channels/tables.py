@@ -94,8 +94,7 @@ def convolutions_table(
     columns: Columns[Found] = {
         **{ResultColumn(f"in {name}", Unit.COUNT): partial(_count, of) for name, of in counts.items()},
         ResultColumn(LAST, Unit.SECONDS): lambda one: _figure(one.forms[LAST].samples.interval),
-        ResultColumn("packed over it", Unit.RATIO): partial(_over, PACKED, LAST),
-        ResultColumn("blocked over it", Unit.RATIO): partial(_over, BLOCKED, LAST),
+        ResultColumn("packed over it", Unit.RATIO): _packed_over_last,
         ResultColumn("blocked over the faster", Unit.RATIO): lambda one: _figure(
             ratio(one.blocked.samples, one.last.samples)
         ),
@@ -119,10 +118,10 @@ def _count(counts: Mapping[str, int], found: Found) -> int | None:
     return counts.get(found.name)
 
 
-def _over(form: str, other: str, found: Found) -> Figure | None:
-    if form not in found.forms:
+def _packed_over_last(found: Found) -> Figure | None:
+    if PACKED not in found.forms:
         return None
-    return _figure(ratio(found.forms[form].samples, found.forms[other].samples))
+    return _figure(ratio(found.forms[PACKED].samples, found.forms[LAST].samples))
 
 
 def _scripts(found: Found) -> str:
