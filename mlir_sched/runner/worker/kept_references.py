@@ -52,12 +52,12 @@ class KeptReferences:
         self._folder = folder
 
     def find(self, name: str) -> KnownResults | None:
-        """Return the results that are kept by a name; None where there are none."""
+        """Return the results that are kept by a name; None where there are none, or they cannot be read."""
         if self._folder is None:
             return None
         try:
             known: KnownResults = pickle.loads((self._folder / name).read_bytes())
-        except FileNotFoundError:
+        except OSError:
             return None
         return known
 
@@ -67,6 +67,8 @@ class KeptReferences:
             return
         part = self._folder / f"{name}.{os.getpid()}"
         try:
+            for left in self._folder.glob(f"{name}.*"):  # by a process that died meanwhile
+                left.unlink()
             if results.bytes + sum(file.stat().st_size for file in self._folder.glob(f"{_NAME}*")) <= MOST_BYTES:
                 part.write_bytes(pickle.dumps(results))
                 part.replace(self._folder / name)
@@ -79,5 +81,5 @@ class KeptReferences:
         weights = [Path(file.path).stat() for file in request.baseline.parameters]
         rest = replace(request, baseline=replace(request.baseline, vmfb=b""))
         digest = hashlib.sha256(request.baseline.vmfb)
-        digest.update(pickle.dumps([rest, [(file.st_size, file.st_mtime_ns) for file in weights]]))
+        digest.update(repr([rest, [(file.st_size, file.st_mtime_ns) for file in weights]]).encode())
         return f"{_NAME}{digest.hexdigest()}"

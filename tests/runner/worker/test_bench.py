@@ -2,7 +2,7 @@
 
 import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -183,6 +183,35 @@ def test_results_with_other_weights_in_the_same_file_are_computed_anew(
         process.references = KeptReferences(tmp_path)
         calls.append(process.calls_to_prepare("a", weights))
     assert calls == [len(CHECKS) + 1, 1, len(CHECKS) + 1]
+
+
+def rooted(program: CopyProgram, inputs: Sequence[View], destinations: Sequence[View]) -> list[View]:
+    """Return the roots of the input, which are no numbers where it is negative."""
+    del program, destinations
+    with np.errstate(invalid="ignore"):
+        return [np.sqrt(inputs[0]).view(View)]
+
+
+def overwriting(program: CopyProgram, inputs: Sequence[View], destinations: Sequence[View]) -> list[View]:
+    """Return the input, and write zeros there."""
+    result = inputs[0].copy()
+    inputs[0][...] = 0
+    return [result]
+
+
+@pytest.mark.parametrize("computed", [rooted, overwriting])
+def test_the_next_process_takes_the_inputs_as_the_one_that_kept_the_results(
+    computed: Callable[..., list[View]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    monkeypatch.setattr(CopyProgram, "call", computed)
+    for _ in range(2):
+        process = ArrayBench()
+        process.references = KeptReferences(tmp_path)
+        prepared = process.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), False), CHECKS))
+        assert prepared.error is None
+        assert [process.verify(protocol.BASELINE, check) for check in range(len(CHECKS))] == [None, None]
+    assert len([*tmp_path.iterdir()]) == 1
 
 
 def test_results_of_short_baselines_and_large_ones_are_not_kept(
