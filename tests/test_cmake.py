@@ -16,6 +16,7 @@ from scaled_product import SCALED, SIZE, write_weights
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.flags import read_response_file, write_response_file
+from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 
 pytestmark = pytest.mark.promise
@@ -155,6 +156,7 @@ def test_weights_are_encoded_in_the_build_step_and_again_when_they_change(projec
     assert "Compiling" in run("cmake", "--build", build)
     encoded = build / "made" / "encoded.irpa"
     assert (build / "matmul.vmfb").read_text().splitlines() == [
+        str(compiler),
         *("compile", str(project / "model.mlir"), "--tuned", str(project / "tuned"), "-o", str(build / "matmul.vmfb")),
         *("--parameters", f"model={weights}", "--encode", f"model={encoded}", "--", "--iree-opt-level=O3"),
     ]
@@ -174,8 +176,12 @@ def test_a_program_is_built_with_its_encoded_weights(project: Path, tmp_path: Pa
     model = write(project, SCALED)
     (tuned / "flags.txt").write_text(write_response_file(library_for(FoldedConstants(), model, tuned)))
     edit(project, "OUTPUT matmul.vmfb", ENCODED.partition(" FLAGS")[0])
-    configure(project, build)
+    compiler, calls = tmp_path / "iree-compile", tmp_path / "calls"
+    compiler.write_text(f"""#!/bin/sh\necho call >> "{calls}"\nexec "{iree_compile_path()}" "$@"\n""")
+    compiler.chmod(0o755)
+    configure(project, build, f"-DIREE_COMPILE={compiler}")
     output = run("cmake", "--build", build)
+    assert "call" in calls.read_text()
     assert "with 1 computed and 0 original tensors" in output
     image = np.random.default_rng(1).standard_normal((4, SIZE)).astype(np.float32)
     plain = compile_to_bytes(model, read_response_file((tuned / "flags.txt").read_text()))

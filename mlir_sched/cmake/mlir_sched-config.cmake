@@ -27,8 +27,8 @@ endif()
 #    ENCODE <scope>=<encoded.irpa>...])     files to write, relative to the current binary directory: the weights as the
 #                                           calls of the module read them, in the place of those of PARAMETERS
 #
-# With ENCODE, the module and its files of weights are made by `mlir-sched compile` on the machine that builds: the
-# program next to iree-compile, else the first in PATH. Set MLIR_SCHED for another one.
+# With ENCODE, the module and its files of weights are made by `mlir-sched compile` with the same compiler, on the
+# machine that builds: the program next to iree-compile, else the first in PATH. Set MLIR_SCHED for another one.
 #
 # The module is made again when the source, flags.txt, an .mlir file of the tuned folder, a file of DEPENDS or of
 # PARAMETERS, the compiler, these scripts or an argument changes. The target property MLIR_SCHED_CHECK_APPLIED holds a
@@ -85,7 +85,8 @@ function(mlir_sched_compile)
                   "${_mlir_sched_scripts_dir}/mlir_sched_require_success.cmake")
   set(command "${CMAKE_COMMAND}" ${settings} -P "${run_compiler}" -- ${arg_FLAGS})
   if(arg_ENCODE)
-    set(command "${MLIR_SCHED}" compile "${source}" --tuned "${tuned}" -o "${output}" ${read} ${written}
+    set(command "${CMAKE_COMMAND}" -E env "MLIR_SCHED_IREE_COMPILE=${IREE_COMPILE}"
+                "${MLIR_SCHED}" compile "${source}" --tuned "${tuned}" -o "${output}" ${read} ${written}
                 -- ${arg_FLAGS})
   endif()
   add_custom_command(

@@ -31,6 +31,8 @@ _DUMP_FLAG = "--iree-hal-dump-executable-configurations-to="
 _SHORT = ("--mlir-elide-elementsattrs-if-larger=4096", "--mlir-elide-resource-strings-if-larger=4096")
 """Flags that leave large constants out of text that is read only for its ops: the weights of a large model are most of
 its text. Constants inside dispatches are below these limits."""
+PROGRAM = "MLIR_SCHED_IREE_COMPILE"
+"""Environment variable that names the ``iree-compile`` to use, of the version of the installed package."""
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
 
@@ -192,12 +194,16 @@ def rewrites_in(text: str) -> dict[str, int]:
 
 
 def iree_compile_path() -> Path:
-    """Return the ``iree-compile`` program of the installed compiler package.
+    """Return the ``iree-compile`` that the environment names (:data:`PROGRAM`), else that of the installed package.
 
     Raises:
-        UserError: The package is missing, lacks the program, or has another version than this package needs.
+        UserError: There is no such program; the package is missing, or has another version than this package needs.
     """
     compiler_version()
+    if named := os.environ.get(PROGRAM):
+        if not Path(named).is_file():
+            raise UserError(f"{PROGRAM}={named}: there is no such program")
+        return Path(named)
     package = importlib.util.find_spec("iree.compiler")
     for folder in package.submodule_search_locations or () if package else ():
         program = Path(folder) / "_mlir_libs" / "iree-compile"

@@ -22,6 +22,7 @@ from machine_code import machine_code
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, compile_model
 from mlir_sched.compiler.compile_result import CompileResult
+from mlir_sched.compiler.iree_compile import PROGRAM, iree_compile_path
 from mlir_sched.compiler.passes import run_passes
 from mlir_sched.compiler.worker_process import Worker, candidate_limits
 from mlir_sched.errors import CompilerError, FailureClass, UserError
@@ -454,6 +455,14 @@ def test_a_model_that_needs_too_much_memory_is_the_users_to_know(
     with pytest.raises(UserError, match=r"model\.mlir: stopped: it used more than 20 MiB of memory"):
         compile_model(model, cases.FLAGS, None, tmp_path / "model.vmfb")
     assert not (tmp_path / "model.vmfb").exists()
+
+
+def test_the_compiler_is_the_one_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(PROGRAM, str(tmp_path / "iree-compile"))
+    with pytest.raises(UserError, match=r"/iree-compile: there is no such program"):
+        iree_compile_path()
+    (tmp_path / "iree-compile").touch()
+    assert iree_compile_path() == tmp_path / "iree-compile"
 
 
 def test_a_crash_that_says_nothing_is_told_by_how_the_compiler_ended(monkeypatch: pytest.MonkeyPatch) -> None:

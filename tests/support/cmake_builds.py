@@ -16,7 +16,7 @@ for last; do :; done
 echo "module of $(date +%N)" > "$last"
 """
 ENCODER = """#!/bin/sh
-words=$(printf '%s\\n' "$@")
+words=$(printf '%s\\n' "$MLIR_SCHED_IREE_COMPILE" "$@")
 while [ $# -gt 0 ]; do
   case "$1" in
     -o) echo "$words" > "$2" ;;
@@ -53,7 +53,7 @@ def quick_compiler(folder: Path) -> Path:
 
 
 def quick_encoder(program: Path) -> Path:
-    """Write a program in place of mlir-sched, which writes its arguments into the module, and return the path."""
+    """Write a program in place of mlir-sched, which writes the compiler and its arguments into the module."""
     program.write_text(ENCODER)
     program.chmod(0o755)
     return program
