@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from short_sessions import short_sessions
 
 from mlir_sched import TuneOptions, tune
 from mlir_sched.cli.tune import summary_lines
-from mlir_sched.tuned_folder.result import TuneResult
+from mlir_sched.emission import export
+from mlir_sched.emission.run_result import OF_DECIDING_SESSION
+from mlir_sched.tuned_folder.result import ProgramResult, TuneResult
 
 pytestmark = pytest.mark.landing
 
@@ -36,20 +40,28 @@ func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
-    """Return what tuning a program whose calls cannot be counted finds."""
+    """Return what tuning a program whose calls cannot be counted finds, reported by the session that decided."""
     folder = tmp_path_factory.mktemp("notes")
     (folder / "model.mlir").write_text(MODEL)
-    with short_sessions():
+    made = export._Emitter._result
+
+    def of_deciding_session(*known: Any) -> ProgramResult:
+        return replace(made(*known), of_deciding_session=True)
+
+    with pytest.MonkeyPatch.context() as patch, short_sessions():
+        patch.setattr(export._Emitter, "_result", of_deciding_session)
         return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
 
 
-def test_calls_that_cannot_be_counted_are_noted_in_the_result(result: TuneResult) -> None:
-    assert result.notes == (NOTE,)
+def test_figures_that_are_not_exact_are_noted_in_the_result(result: TuneResult) -> None:
+    assert result.notes == (NOTE, OF_DECIDING_SESSION)
     assert result.output is not None
-    assert json.loads((Path(result.output) / "summary.json").read_text())["notes"] == [NOTE]
+    summary = json.loads((Path(result.output) / "summary.json").read_text())
+    assert summary["notes"] == [NOTE, OF_DECIDING_SESSION]
+    assert summary["program"]["of_deciding_session"]
 
 
 def test_notes_are_shown_below_the_table_and_in_the_report(result: TuneResult) -> None:
     assert f"note: {NOTE}" in summary_lines(result)
     assert result.output is not None
-    assert f"<p>Note: {NOTE}.</p>" in (Path(result.output) / "report.html").read_text()
+    assert f"<p>Note: {NOTE}; {OF_DECIDING_SESSION}.</p>" in (Path(result.output) / "report.html").read_text()
