@@ -76,6 +76,7 @@ class Laboratory:
 
     def __init__(self, target: Target, folder: Path, *, flags: bool = False) -> None:
         self._target, self._folder = target, folder
+        self._kind = target_kind(target.name).rewrites
         self._own = [variant.plan for variant in flagged_variants(target)][: None if flags else 1]
         self._workers = WorkerSet(WORKERS)
 
@@ -112,7 +113,7 @@ class Laboratory:
             MlirSchedError: The plan does not apply to the network.
         """
         case = self._case(network)
-        script = self._call(self._target.flags, _APPLYING, str(case.path), plan) if plan.steps else None
+        script = self._call(self._target.flags, _APPLYING, str(case.path), self._kind, plan) if plan.steps else None
         if plan.steps and script is None:
             raise ScriptError(f"{plan.name} does not apply to the network")
         judged = self._judged(case, plan, script)
@@ -150,24 +151,24 @@ class Laboratory:
 
         Beside every plan with a choice of algorithms comes each of its sites with the other one, and all of them.
         """
-        kind, flags = target_kind(self._target.name).rewrites, self._target.flags
+        flags = self._target.flags
         plans: tuple[tuple[Plan, RewriteScript], ...]
         refused: dict[str, str]
         raised: dict[str, str]
         sites: tuple[Site, ...]
-        plans, refused, raised, sites, *_ = self._call(flags, _PLANS, str(path), kind, self._target.cores)
+        plans, refused, raised, sites, *_ = self._call(flags, _PLANS, str(path), self._kind, self._target.cores)
         failed = [_without_script(name, CompilerError(text)) for name, text in refused.items()]
         failed += [_without_script(name, JobError(text)) for name, text in raised.items()]
         found = list[Rewritten](plans)
         for plan, _ in plans:
             own = [site for site in sites if plan.has_choice(site)]
             if own:
-                one_by_one = self._call(flags, _ALGORITHMS, str(path), kind, plan)
+                one_by_one = self._call(flags, _ALGORITHMS, str(path), self._kind, plan)
                 found += [(plan.with_algorithms([site]), script) for site, script in one_by_one]
             if len(own) > 1:
                 together = plan.with_algorithms(own)
                 try:
-                    found.append((together, self._call(flags, _SCRIPT, str(path), together)))
+                    found.append((together, self._call(flags, _SCRIPT, str(path), self._kind, together)))
                 except (JobError, CompilerError) as error:
                     failed.append(_without_script(together.name, error))
         return found, failed
@@ -180,7 +181,7 @@ class Laboratory:
 
         def attempt(part: Plan) -> Attempt:
             try:
-                script = self._call(self._target.flags, _SCRIPT, path, part)
+                script = self._call(self._target.flags, _SCRIPT, path, self._kind, part)
             except MlirSchedError as error:
                 return Attempt(None, cause(str(error)))
             parts[part] = self._judged(case, part, script)
@@ -189,7 +190,7 @@ class Laboratory:
             return Attempt(BuiltVariant(Variant(part, script), Model(path, (), (), ()), b"", None, ()))
 
         def placed(whole: Plan) -> tuple[StagedSite, ...]:
-            found: tuple[StagedSite, ...] = self._call(self._target.flags, _SITES, path, whole)
+            found: tuple[StagedSite, ...] = self._call(self._target.flags, _SITES, path, self._kind, whole)
             return found
 
         mended = Mending(Variant(plan, script), placed, attempt, lambda: True).mended(whole.detail)

@@ -19,6 +19,7 @@ from mlir_sched.program.rewrites.recurrent.fused_gates import FusedGates
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
+from mlir_sched.program.rewrites.walked_program import CPU, GPU
 
 Rewrites = tuple[ProgramRewrite, ...]
 """Rewrites that one program is made by, one after the other."""
@@ -65,9 +66,9 @@ def _refined(rewrites: Rewrites) -> tuple[Rewrites, ...]:
 
 
 _TRANSPOSED: tuple[Rewrites, ...] = tuple((TransposedConvolution(split),) for split in range(3))
-REWRITES: Mapping[str, Callable[[int], tuple[Rewrites, ...]]] = {"cpu": cpu_rewrites, "gpu": gpu_rewrites}
+REWRITES: Mapping[str, Callable[[int], tuple[Rewrites, ...]]] = {CPU: cpu_rewrites, GPU: gpu_rewrites}
 """What makes the rewrites that are worth trying, given the number of cores, by the kind of device
 (``TargetKind.rewrites``)."""
-SITE_KINDS: Mapping[str, tuple[SiteKind, ...]] = {"cpu": (Convolutions(), Attentions()), "gpu": (Convolutions(),)}
+SITE_KINDS: Mapping[str, tuple[SiteKind, ...]] = {CPU: (Convolutions(), Attentions()), GPU: (Convolutions(),)}
 """The sites that have a choice of algorithms, by the kind of device. GPUs have no transform module for attention in one
 dispatch."""

@@ -53,7 +53,7 @@ class StagedProgram(WalkedProgram):
         def made() -> StagedProgram:
             result = self.module.operation.clone()
             apply_sequence(*self._library(rewrite), result)
-            return StagedProgram(result)
+            return StagedProgram(result, self.device)
 
         return _once(self._after, rewrite, made)
 

@@ -12,6 +12,8 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import symbol_of, walk
 
 T = TypeVar("T")
+CPU, GPU = "cpu", "gpu"
+"""Kinds of devices, as of ``TargetKind.rewrites``."""
 
 
 @dataclass(eq=False)
@@ -21,9 +23,11 @@ class WalkedProgram:
     Attributes:
         module: The program as it enters IREE's preprocessing phase (after the ``abi`` phase,
             ``iree-compile --compile-to=abi``), or as rewrites leave it; it stays as it is.
+        device: The kind of device that it is made for.
     """
 
     module: ir.Module
+    device: str = CPU
     _known: dict[Callable[[WalkedProgram], Any], Any] = field(default_factory=dict, init=False)
 
     @cached_property

@@ -61,7 +61,7 @@ def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVari
     The work ends when the context is left before its end.
     """
     with Worker(target.flags) as worker:
-        worker.submit(_JOB, str(path), target_kind(target.name).rewrites, target.cores)
+        worker.submit(_JOB, *_of(path, target), target.cores)
 
         def rewritten() -> RewrittenVariants:
             plans: tuple[tuple[Plan, RewriteScript], ...]
@@ -91,7 +91,7 @@ def flagged_variants(target: Target) -> list[Variant]:
 
 def planned_variant(path: Path, target: Target, plan: Plan) -> Variant:
     """Return the variant of a program by a plan with rewrites that apply to the program."""
-    return Variant(plan, run_isolated(target.flags, _SCRIPT, str(path), plan, limits=EXTRACTION_LIMITS))
+    return Variant(plan, run_isolated(target.flags, _SCRIPT, *_of(path, target), plan, limits=EXTRACTION_LIMITS))
 
 
 def program_repair(path: Path, target: Target) -> ProgramRepair:
@@ -114,7 +114,7 @@ def decided_variant(
     for variant in flagged_variants(target):
         if variant.name == values[VARIANT]:
             return _with_kept(path, target, repair.of(variant), values)
-    arguments = str(path), target_kind(target.name).rewrites, target.cores, dict(values)
+    arguments = *_of(path, target), target.cores, dict(values)
     plan, script = run_isolated(target.flags, _DECIDED, *arguments, limits=EXTRACTION_LIMITS)
     return Variant(plan, script)
 
@@ -123,14 +123,20 @@ def applying_variant(path: Path, target: Target, plan: Plan) -> Variant | None:
     """Return the variant of a program by a plan, repaired; None where its rewrites do not apply to the program."""
     if not plan.steps:
         return program_repair(path, target).of(Variant(plan))
-    script = run_isolated(target.flags, _SCRIPT_WHERE, str(path), plan, limits=EXTRACTION_LIMITS)
+    script = run_isolated(target.flags, _SCRIPT_WHERE, *_of(path, target), plan, limits=EXTRACTION_LIMITS)
     return Variant(plan, script) if script is not None else None
 
 
 def placed_sites(path: Path, target: Target, plan: Plan) -> tuple[StagedSite, ...]:
     """Return the sites of a plan that applies to a program, those that a flag changes last."""
-    found: tuple[StagedSite, ...] = run_isolated(target.flags, _SITES, str(path), plan, limits=EXTRACTION_LIMITS)
+    arguments = *_of(path, target), plan
+    found: tuple[StagedSite, ...] = run_isolated(target.flags, _SITES, *arguments, limits=EXTRACTION_LIMITS)
     return found
+
+
+def _of(path: Path, target: Target) -> tuple[str, str]:
+    """Return the program and the kind of device, as the jobs take them."""
+    return str(path), target_kind(target.name).rewrites
 
 
 def _with_kept(path: Path, target: Target, variant: Variant, values: Mapping[str, Value]) -> Variant:

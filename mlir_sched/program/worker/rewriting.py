@@ -21,6 +21,7 @@ from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_k
 from mlir_sched.program.rewrites.pipeline import StagedSite, applies, script, sites
 from mlir_sched.program.rewrites.repair.repaired import REPAIRED, REPAIRS
 from mlir_sched.program.rewrites.staged_program import StagedProgram
+from mlir_sched.program.rewrites.walked_program import CPU
 from mlir_sched.sampling import Value
 
 ALGORITHMS = "other algorithms"
@@ -57,7 +58,7 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
     found, tried, with_choice = list[Rewritten](), _Tried(), tuple[Site, ...]()
-    with _staged_program(path) as program:
+    with _staged_program(path, kind) as program:
         repair = _repair(program)
         for plan in _plans(kind, cores):
             with tried.noted(plan.name):
@@ -100,7 +101,7 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
         path, kind: As in :func:`rewritten_plans`.
         plan: A plan that applies to the program, without other algorithms.
     """
-    with _staged_program(path) as program:
+    with _staged_program(path, kind) as program:
         found = list[tuple[Site, RewriteScript]]()
         for site in filter(plan.has_choice, _sites(program, kind)):
             with suppress(CompilerError):
@@ -108,21 +109,21 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
         return tuple(found)
 
 
-def script_of(path: str, plan: Plan) -> RewriteScript:
-    """Return the script of a plan with rewrites that apply to a program."""
-    with _staged_program(path) as program:
+def script_of(path: str, kind: str, plan: Plan) -> RewriteScript:
+    """Return the script of a plan with rewrites that apply to a program; ``kind`` as in :func:`rewritten_plans`."""
+    with _staged_program(path, kind) as program:
         return _script(plan, program)
 
 
-def script_where_it_applies(path: str, plan: Plan) -> RewriteScript | None:
-    """Return the script of a plan with rewrites; None where they do not apply to a program."""
-    with _staged_program(path) as program:
+def script_where_it_applies(path: str, kind: str, plan: Plan) -> RewriteScript | None:
+    """Return what :func:`script_of` does; None where the rewrites do not apply to a program."""
+    with _staged_program(path, kind) as program:
         return _script(plan, program) if _applies(plan, program) else None
 
 
-def sites_of(path: str, plan: Plan) -> tuple[StagedSite, ...]:
-    """Return the sites of a plan that applies to a program, those that a flag changes last."""
-    with _staged_program(path) as program:
+def sites_of(path: str, kind: str, plan: Plan) -> tuple[StagedSite, ...]:
+    """Return the sites of a plan that applies to a program, those that a flag changes last; arguments as there."""
+    with _staged_program(path, kind) as program:
         return tuple(sites(plan.changes, program))
 
 
@@ -148,7 +149,7 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
     Raises:
         UserError: The compiler rejects the program, or has no such plan.
     """
-    with _staged_program(path) as program:
+    with _staged_program(path, kind) as program:
         plans = [plan for plan in _plans(kind, cores) if plan.name == values[VARIANT] and applies(plan.steps, program)]
         plan = ProgramSpace(tuple(plans), _sites(program, kind)).decided(values)
         if plan is not None:
@@ -210,7 +211,7 @@ def parsed_program(path: str) -> Iterator[ir.Module]:
 
 
 @contextmanager
-def _staged_program(path: str) -> Iterator[StagedProgram]:
-    """Give the program with what rewrites make of it."""
+def _staged_program(path: str, kind: str = CPU) -> Iterator[StagedProgram]:
+    """Give the program with what rewrites make of it on a kind of device; no kind is needed where all make the same."""
     with parsed_program(path) as program:
-        yield StagedProgram(program)
+        yield StagedProgram(program, kind)

@@ -10,7 +10,7 @@ from mlir_sched.program.rewrites.channels.moves import REORDERING, Span, keeps_a
 from mlir_sched.program.rewrites.channels.origin import Channels, Origins
 from mlir_sched.program.rewrites.channels.passing import passing
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead, Step
-from mlir_sched.program.rewrites.channels.worth import worth
+from mlir_sched.program.rewrites.channels.worth import BYTES_PER_COPY, worth
 from mlir_sched.program.rewrites.linalg_ops import depends_on, maps_of
 from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear, linear_ops
@@ -32,7 +32,8 @@ class _Around(NamedTuple):
 def permuted_reads(program: WalkedProgram) -> list[PermutedRead]:
     """Return the linear ops that read permuted channels where nothing else needs these in the model's order."""
     around = _Around(program.known(Facts.of), Origins())
-    return worth([site for begin in program.known(linear_ops) if (site := _site(begin, around))])
+    sites = [site for begin in program.known(linear_ops) if (site := _site(begin, around))]
+    return worth(sites, BYTES_PER_COPY[program.device])
 
 
 def _site(begin: Linear, around: _Around) -> PermutedRead | None:

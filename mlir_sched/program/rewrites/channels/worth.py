@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import prod
 from typing import Any
@@ -12,20 +12,28 @@ from mlir_sched.program.rewrites.channels.moves import REORDERING
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
 from mlir_sched.program.rewrites.layout.body import EXTRACT
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, GENERIC
+from mlir_sched.program.rewrites.walked_program import CPU, GPU
 
-BYTES_PER_COPY = 8 << 10
-"""The least that has to be no longer transposed for every further copy: with less, the copies take longer.
+BYTES_PER_COPY: Mapping[str, int] = {CPU: 8 << 10, GPU: 4 << 20}
+"""The least that has to be no longer transposed for every further copy: with less, the copies take longer; by kind of
+device, rounded to powers of two.
 
-Judged on one core with AVX-512, with images of 7 to 28 pixels a side: a copy takes 1.3 us, however little is copied,
-and a transposition of channels that lie side by side moves 7.5 GB/s; rounded to a power of two. On several cores, and
-on GPUs, where each copy is a dispatch, none of that was measured.
+On CPUs judged on one core with AVX-512, with images of 7 to 28 pixels a side: a copy takes 1.3 us, however little is
+copied, and a transposition of channels that lie side by side moves 7.5 GB/s; on several cores it was not measured. On
+GPUs nothing was measured: a copy is taken for a launch of 3 us, and transpositions for as fast as the memory of large
+GPUs, so that a program is left as it is where in doubt.
 """
 
 
-def worth(sites: Sequence[PermutedRead]) -> list[PermutedRead]:
-    """Return the sites that are freed of moves, where these cost more than what is read in their place."""
+def worth(sites: Sequence[PermutedRead], bytes_per_copy: int) -> list[PermutedRead]:
+    """Return the sites that are freed of moves, where these cost more than what is read in their place.
+
+    Args:
+        sites: The sites.
+        bytes_per_copy: See :data:`BYTES_PER_COPY`.
+    """
     freed = _freed(sites)
-    paying = {site.op for group in _groups(freed) if _pays(group) for site in group}
+    paying = {site.op for group in _groups(freed) if _pays(group, bytes_per_copy) for site in group}
     return [site for site in freed if site.op in paying]
 
 
@@ -54,14 +62,14 @@ def _groups(sites: Sequence[PermutedRead]) -> list[list[PermutedRead]]:
     return [own for own, _ in groups]
 
 
-def _pays(sites: Sequence[PermutedRead]) -> bool:
+def _pays(sites: Sequence[PermutedRead], bytes_per_copy: int) -> bool:
     """Say whether what is no longer transposed, or gathered, is worth the copies that there are more of."""
     gone = _gone(sites)
     moved = sum(_bytes(op.results[0].type) for op in gone if op.name in REORDERING)
     joined = sum(len(op.operands) for op in gone if op.name == CONCAT)
     reads = {(site.origin.sources, tuple(site.runs)) for site in sites}
     copies = sum(len(runs) for _, runs in reads if len(runs) > 1)
-    return moved > BYTES_PER_COPY * (copies - joined)
+    return moved > bytes_per_copy * (copies - joined)
 
 
 def _bytes(kind: Any) -> int:

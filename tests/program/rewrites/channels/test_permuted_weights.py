@@ -41,7 +41,7 @@ from mlir_sched.program.rewrites.channels.permuted_weights import PermutedWeight
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.linalg_ops import gathered
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.program.rewrites.walked_program import WalkedProgram
+from mlir_sched.program.rewrites.walked_program import CPU, GPU, WalkedProgram
 from mlir_sched.targets.target import Target
 from mlir_sched.testing import RewriteTests
 from mlir_sched.transform_scripts.script.building import new_library
@@ -70,6 +70,18 @@ def test_every_linear_op_reads_runs_of_channels(end: str, shuffled: Callable[[st
 
 PRODUCT, DEPTHWISE = ending("a product"), ending("a padded depthwise convolution")
 GATHERED = by_indices(PRODUCT)
+
+
+LARGE = {"16x20": "1600x2000", "18x22": "1602x2002", "16, 20": "1600, 2000"}
+
+
+@pytest.mark.parametrize(("device", "large", "sites"), [(CPU, False, 3), (GPU, False, 0), (GPU, True, 3)])
+def test_on_gpus_further_copies_have_to_free_more_of_transpositions(device: str, large: bool, sites: int) -> None:
+    text = PRODUCT
+    for size, larger in LARGE.items() if large else ():
+        text = text.replace(size, larger)
+    with script_context(), ir.Location.unknown():
+        assert len(permuted_reads(WalkedProgram(ir.Module.parse(text), device))) == sites
 
 
 def convolution(channels: int) -> str:
