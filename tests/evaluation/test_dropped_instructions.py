@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from gpu_model.kernels import ptx
 
-from mlir_sched.gpu_model.promises import why_broken
+from mlir_sched.evaluation.gpu_times import why_dropped
 from mlir_sched.gpu_model.ptx import read_kernel
 
 COPIES, PRODUCTS = (
@@ -30,5 +30,5 @@ COPY, PRODUCT = (
     ],
 )
 def test_what_is_missing_is_named(script: str, code: str, missing: str) -> None:
-    why = why_broken(script, read_kernel(ptx(code)))
+    why = why_dropped(script, read_kernel(ptx(code)))
     assert why == (f"the script asks for {missing}, and its code has none" if missing else "")
