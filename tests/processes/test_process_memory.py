@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched.processes.mapped_files import release_pages
 from mlir_sched.processes.memory import begin_peak, own_bytes, peak_bytes
+from mlir_sched.runner.worker.loading import release_pages
 
 LARGE, NOISE = 2**26, 2**23
 """Bytes that are allocated, more than the C library ever keeps; and what else the process may take or give back."""

@@ -4,17 +4,21 @@ The memory of a program on the CPU is that of its process. IREE's allocator coun
 mapped file are used in place, without any allocation.
 """
 
+import ctypes
+import mmap
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 
 from mlir_sched.outcome import LoadCost
-from mlir_sched.processes.mapped_files import release_pages
 from mlir_sched.processes.memory import begin_peak, own_bytes, peak_bytes
 from mlir_sched.runner.checks.check import Check
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import Program, StateFunction
 from mlir_sched.runner.worker.device import Device, LoadedProgram
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def load_cost(device: Device, program: Program, calls: Sequence[tuple[Program, Check]]) -> LoadCost:
@@ -61,3 +65,30 @@ def _seconds(call: Callable[[LoadedProgram], None], loaded: LoadedProgram) -> fl
     start = time.perf_counter()
     call(loaded)
     return time.perf_counter() - start
+
+
+def release_pages(files: Collection[str]) -> None:
+    """Take the pages of files out of this process, as the system does when memory is short.
+
+    The next access to a page brings the page back, from the system's cache of files as a rule. Mappings that may be
+    written to stay as they are.
+
+    Args:
+        files: Absolute paths without symbolic links.
+
+    Raises:
+        OSError: The system refuses.
+    """
+    for begin, end in _mappings(files):
+        if _LIBC.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+
+def _mappings(files: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield where mappings of files that may only be read begin and end."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        addresses, access, *_, path = line.split(maxsplit=5)
+        if path in files and "w" not in access:
+            begin, end = addresses.split("-")
+            yield int(begin, 16), int(end, 16)
