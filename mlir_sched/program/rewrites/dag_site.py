@@ -17,6 +17,7 @@ from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.library.matcher import append_comparison_with_constants
 from mlir_sched.program.rewrites.replacement import (
     append_trial,
+    attributes_of,
     match_dag,
     operand_of,
     passing,
@@ -24,8 +25,7 @@ from mlir_sched.program.rewrites.replacement import (
     require_at_most,
     require_number,
 )
-from mlir_sched.program.rewrites.seen import kind, seen
-from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program.rewrites.site_rewrite import OpSite, SiteRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 Path = tuple[int, ...]
@@ -205,3 +205,31 @@ def _value_at(root: Any, way: Path) -> Any:
     """Return the value that a way leads to; None where there is none."""
     op = root if len(way) == 1 else _producer_at(root, way[:-1])
     return op.operands[way[-1]] if op is not None and way[-1] < len(op.operands) else None
+
+
+def seen(op: Any) -> tuple[Any, ...]:
+    """Return what a matcher compares of an op, or less than that; matched ops have equal data.
+
+    In a body that uses constants from outside, a matcher sees these, but no positions of arguments
+    (``library/matcher.py``).
+    """
+    name, attributes, body, *types = OpSite(op).kind
+    return name, attributes, _yielded(op) if captured(op) else body, *types
+
+
+def kind(op: Any) -> tuple[Any, ...]:
+    """Return a key, equal for ops that compute the same of their operands, and that a matcher does not tell apart."""
+    return *OpSite(op).kind, _yielded(op) if captured(op) else ()
+
+
+def _yielded(op: Any) -> tuple[Any, ...]:
+    """Return what makes the values that the body of an op yields."""
+    *inner, end = [one.operation for one in op.regions[0].blocks[0]]
+
+    def made(value: Any) -> tuple[Any, ...]:
+        by = producer(value)
+        if by is None or (by not in inner and by.name != "arith.constant"):
+            return ()
+        return by.name, attributes_of(by), *map(made, by.operands)
+
+    return tuple(map(made, end.operands))
