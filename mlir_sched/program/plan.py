@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from mlir_sched.program.rewrites.flag_sites import FLAG_SITES
+from mlir_sched.program.rewrites.padding.separate import FLAG_SITES
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.targets.kind import DEFAULT
@@ -52,7 +52,7 @@ class KeptSite:
 
     Attributes:
         step: What would change them: the symbol of a rewrite, or of what keeps them as without a flag
-            (:data:`~mlir_sched.program.rewrites.flag_sites.FLAG_SITES`).
+            (:data:`~mlir_sched.program.rewrites.padding.separate.FLAG_SITES`).
         place: Which of its sites they are, by the label.
     """
 

@@ -12,8 +12,8 @@ from mlir_sched.compiler.operations import producer
 from mlir_sched.errors import UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.rewrites.channels.permuted_weights import PermutedWeights
-from mlir_sched.program.rewrites.flag_sites import FLAG_SITES
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
+from mlir_sched.program.rewrites.padding.separate import FLAG_SITES
 from mlir_sched.program.rewrites.recurrent.joined_steps import JoinedSteps
 from mlir_sched.program.rewrites.repair.repaired import REPAIRS
 from mlir_sched.program.rewrites.replacement import append_in_turn

@@ -16,7 +16,7 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.building import Attempt
 from mlir_sched.program.halving import most_tries, without_faults
 from mlir_sched.program.plan import KeptSite, Plan
-from mlir_sched.program.rewrites.flag_sites import FLAG_SITES
+from mlir_sched.program.rewrites.padding.separate import FLAG_SITES
 from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 from mlir_sched.program.variant import BuiltVariant, Variant

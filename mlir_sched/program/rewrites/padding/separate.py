@@ -6,9 +6,11 @@ one. A barrier behind the padding keeps both apart, as they are without the flag
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mlir_sched.compiler.flags import FUSED_PADDING
 from mlir_sched.compiler.operations import producer
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import barrier
@@ -67,3 +69,8 @@ class SeparatePadding(PaddingRewrite):
     def marked(self, result: Any) -> Any:
         """Return the padding."""
         return producer(result.owner.operands[0])
+
+
+FLAG_SITES: Mapping[str, type[SeparatePadding]] = {FUSED_PADDING: SeparatePadding}
+"""The rewrite that keeps some of the places which a compiler flag changes as without the flag, by the flag. It sees the
+program that all other rewrites leave, and takes labels of its sites; without labels these are all such places."""
