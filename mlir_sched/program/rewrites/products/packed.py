@@ -14,13 +14,14 @@ nothing.
 from dataclasses import dataclass
 from typing import Any
 
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
-from mlir_sched.program.rewrites.linalg_ops import EXPAND, collapse, expand
+from mlir_sched.program.rewrites.linalg_ops import EXPAND, collapse, dims_map, expand, maps_of, numbers_of
+from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
 from mlir_sched.program.rewrites.products.joined_images import JoinedImages
 from mlir_sched.program.rewrites.products.packed_product import MATMULS, ProductSite, packed, pays, product
 from mlir_sched.program.rewrites.products.patches import PatchProducts
-from mlir_sched.program.rewrites.products.unbatched import UnbatchedProducts
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
@@ -30,9 +31,9 @@ from mlir_sched.program.rewrites.walked_program import WalkedProgram
 class PackedWeights(OpRewrite[ProductSite]):
     """Packs constant weights of convolutions and matrix products in blocks of columns.
 
-    Before, products of a batch of matrices with the same weights become one product (:mod:`.unbatched`),
-    convolutions of patches that do not overlap become products (:mod:`.patches`), and images that are joined for
-    a convolution are put one behind the other (:mod:`.joined_images`).
+    Before, products of a batch of matrices with the same weights become one product, convolutions of patches
+    that do not overlap become products (:mod:`.patches`), and images that are joined for a convolution are put one
+    behind the other (:mod:`.joined_images`).
     """
 
     name = "packed_weights"
@@ -69,3 +70,31 @@ def _split_rows(op: Any) -> list[int]:
         return []
     *sizes, columns = readers[0].result.type.shape
     return sizes if len(sizes) > 1 and columns == op.result.type.shape[-1] else []
+
+
+@dataclass(frozen=True)
+class UnbatchedProducts(PassRewrite):
+    """Makes products of a batch of matrices with the same weights one product of all their rows, by IREE's own pass.
+
+    PyTorch's exporter writes a linear layer on more than two dimensions as a broadcast of its weights and a batched
+    product. IREE makes one product of both (ConvertBatchMatmulToMatmul.cpp), but after the rewrites: a rewrite sees no
+    product with constant weights, and one that moves transposes keeps the broadcast, which then runs in every call.
+    """
+
+    name = "unbatched_products"
+    iree_pass = "iree-global-opt-convert-batch-matmul-to-matmul"
+
+    def finds(self, program: WalkedProgram) -> bool:
+        """Say whether a batch of several matrices is multiplied by the same weights."""
+        products = (op for op in program.ops if op.name == "linalg.batch_matmul")
+        return any(op.operands[1].type.shape[0] > 1 and _is_broadcast(op.operands[1]) for op in products)
+
+
+def _is_broadcast(weights: Any) -> bool:
+    """Say whether an op makes equal matrices, one per element of the batch."""
+    op = producer(weights)
+    if op is not None and op.name == "linalg.broadcast":
+        return numbers_of(op, "dimensions") == [0]
+    return (
+        op is not None and op.name == "linalg.generic" and maps_of(op) == [dims_map(3, (1, 2)), dims_map(3, range(3))]
+    )
