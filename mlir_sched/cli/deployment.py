@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.deployment import TunedCompilation, compile_tuned, relocate
-from mlir_sched.deployment.encoded_loading import EncodedLoading
+from mlir_sched.deployment.encoded import EncodedLoading
 from mlir_sched.outcome import LoadCost
 from mlir_sched.text import mebibytes, say, seconds
 

@@ -11,9 +11,7 @@ from typing import Any
 
 from mlir_sched.compiler import ModelCompileError, Shown, TunedDispatch, compile_showing
 from mlir_sched.deployment.as_measured import differences
-from mlir_sched.deployment.encoded import Encoding, source_of
-from mlir_sched.deployment.encoded_loading import EncodedLoading, encoded_loading
-from mlir_sched.deployment.output import write_output
+from mlir_sched.deployment.encoded import EncodedLoading, Encoding, encoded_loading, source_of, write_output
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
 from mlir_sched.program.encoding import EncodedFile

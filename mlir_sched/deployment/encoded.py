@@ -6,10 +6,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched.deployment.output import write_output
-from mlir_sched.errors import UserError
+from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.outcome import LoadCost
 from mlir_sched.program.encoding import FROM_FLOW, EncodedFile, EncodedProgram, encoded_program
+from mlir_sched.program.loading import load_cost
+from mlir_sched.program.whole_program import CompiledModel
+from mlir_sched.runner import RunnerOptions
+from mlir_sched.targets import available_cpus
+from mlir_sched.targets.target import LOCAL, in_calling_thread
 from mlir_sched.tensors.parameters import ParameterFile, parameter_files
+from mlir_sched.tuned_folder.folder import TunedFolder
+from mlir_sched.tuned_folder.replaced_file import replace_file
+from mlir_sched.tuned_folder.result import Loading
 
 _SUFFIX = ".irpa"
 """IREE tells the format of a file of parameters from the end of its name."""
@@ -96,3 +104,45 @@ def source_of(model: Path, flags: tuple[str, ...], library: Path | None, encodin
             wanted = " ".join(f"--encode {scope}=FILE{_SUFFIX}" for scope in sorted(scopes))
             raise UserError(f"{model}: one file for each scope that the compiled program reads is needed: {wanted}")
         yield Source(encoded.program, (FROM_FLOW,), encoded, tuple(targets[file.scope] for file in encoded.files))
+
+
+def write_output(path: Path, content: bytes | mmap.mmap) -> None:
+    """Write a file that a user names whole or not at all.
+
+    Raises:
+        UserError: The file cannot be written.
+    """
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from error
+
+
+@dataclass(frozen=True)
+class EncodedLoading:
+    """What loading a program takes after its weights were encoded, and before.
+
+    Attributes:
+        encoded: With encoded weights, on this machine.
+        before: As the folder's run measured: of plain ``iree-compile``, and of the program that computes its weights
+            when it is loaded; None where the folder does not say.
+    """
+
+    encoded: LoadCost
+    before: Loading | None
+
+
+def encoded_loading(folder: TunedFolder, program: EncodedProgram, vmfb: bytes) -> EncodedLoading | None:
+    """Return what loading a program takes; None where it has dynamic shapes, or this machine cannot measure that.
+
+    Args:
+        folder: The folder that the program was compiled with, which says on how many threads it runs.
+        program: The program with its encoded weights.
+        vmfb: Its code.
+    """
+    try:
+        options = RunnerOptions.for_device(LOCAL, threads=max(1, min(folder.threads, available_cpus())))
+        cost = load_cost(options, program.as_model(), CompiledModel(vmfb, in_calling_thread(folder.device)))
+    except MlirSchedError:  # the files are written by now, and nothing depends on the figures
+        return None
+    return EncodedLoading(cost, folder.loading)

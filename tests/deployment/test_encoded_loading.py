@@ -9,8 +9,8 @@ import pytest
 from made_result import LOADING, WHOLE
 
 from mlir_sched.compiler.worker_process import JobError
-from mlir_sched.deployment import encoded_loading as measuring
-from mlir_sched.deployment.encoded_loading import EncodedLoading, encoded_loading
+from mlir_sched.deployment import encoded
+from mlir_sched.deployment.encoded import EncodedLoading, encoded_loading
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
 from mlir_sched.outcome import LoadCost
 from mlir_sched.program.encoding import EncodedProgram
@@ -48,7 +48,7 @@ def _known_cost(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (options.threads, model, compiled) == (1, MODEL, CompiledModel(b"code", local_sync=True))
         return COST
 
-    monkeypatch.setattr(measuring, "load_cost", load_cost)
+    monkeypatch.setattr(encoded, "load_cost", load_cost)
 
 
 def test_both_are_known_where_the_run_measured_loading() -> None:
@@ -75,5 +75,5 @@ def test_nothing_is_known_where_the_program_cannot_be_called(
     dynamic = Known(PROGRAM.program, ())
     object.__setattr__(dynamic, "why", "dynamic shapes are not supported yet")
     assert encoded_loading(folder(device="local-sync"), dynamic, b"code") is None
-    monkeypatch.setattr(measuring, "load_cost", fails)
+    monkeypatch.setattr(encoded, "load_cost", fails)
     assert encoded_loading(folder(device="local-sync"), PROGRAM, b"code") is None
