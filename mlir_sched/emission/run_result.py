@@ -1,14 +1,14 @@
 """The result of a run: what the search found and what was emitted, put together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from mlir_sched import __version__
-from mlir_sched.database.other_machines import others_measured
-from mlir_sched.database.record import describe, measuring_context
+from mlir_sched.database.record import context_parts, describe, measuring_context
+from mlir_sched.database.store import RecordStore
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
@@ -31,6 +31,8 @@ OF_DECIDING_SESSION = (
     "one: the speed-up may be a little too good"
 )
 """Note on figures of a session that favours them."""
+CHOSEN = ("threads", "generation")
+"""Parts of a measuring context that the user chooses for every run."""
 
 
 def result_of(
@@ -79,7 +81,7 @@ def result_of(
             *map(_checked_little, emission.program.constant_outputs),
             *((OF_DECIDING_SESSION,) if emission.program.of_deciding_session else ()),
             *filter(None, (emission.lost_figures, *(search.stopped for search in best.searches))),
-            *_of_other_machines(run, best),
+            *others_measured(run.store, [task.key for task in best.tasks], measuring_context(best.target)),
         ),
         dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),
@@ -166,11 +168,28 @@ def _checked_little(constant_output: str) -> str:
     return f"{constant_output}, so that its check says little"
 
 
-def _of_other_machines(run: TuningRun, best: ProgramSearch) -> tuple[str, ...]:
-    keys = [task.key for task in best.tasks]
-    return others_measured(run.store, keys, measuring_context(best.target))
-
-
 def _accuracy(searches: Sequence[TaskSearch]) -> float | None:
     judged = [accuracy for search in searches for accuracy in search.strategy.rank_accuracy]
     return float(np.mean(judged)) if judged else None
+
+
+def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) -> tuple[str, ...]:
+    """Return one sentence on records that do not count in a context; none if there are no such records.
+
+    Records that differ only in what the user chose, such as the number of threads, are not mentioned.
+    """
+    own = _machine(context)
+    found: dict[str, set[str]] = {}
+    for key in task_keys:
+        for other in map(_machine, store.contexts(key)):
+            if differing := ", ".join(f"{name} {other.get(name)}" for name in own if other.get(name) != own[name]):
+                found.setdefault(differing, set()).add(key)
+    if not found:
+        return ()
+    differing, keys = max(found.items(), key=lambda item: len(item[1]))
+    of_all = f"{len(keys)} of the dispatches" if len(keys) > 1 else "a dispatch"
+    return (f"the store has records of {of_all} from another machine or version ({differing}), which are not used",)
+
+
+def _machine(context: str) -> dict[str, str]:
+    return {name: value for name, value in context_parts(context).items() if name not in CHOSEN}

@@ -13,8 +13,8 @@ from replayed_run import searched as whole
 
 from mlir_sched import __version__
 from mlir_sched.database import RecordStore
-from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import Record, measuring_context, script_key
+from mlir_sched.emission.run_result import others_measured
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.outcome import Outcome, Timing, Verdict
