@@ -62,7 +62,7 @@ lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/mypy tests benchmarks examples
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
-	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks $$name; done
+	@set -e; for name in tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks $$name; done
 
 docs: $(VENV)/.installed-docs ## Build the site of the documentation into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -43,7 +43,6 @@ PROGRAMS = {
     "loading": "tool.loading",
     "record_store": "tool.record_store",
     "routes": "tool.routes",
-    "startup": "tool.startup",
     "tool_speed": "tool.tool_speed",
 }
 """The module of every benchmark, by its name; ``main`` of the module runs it and may return an exit code."""

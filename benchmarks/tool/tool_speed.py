@@ -8,6 +8,8 @@ what a long history may cost.
 
 import argparse
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,6 @@ from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import ResultColumn, ResultTable
 from benchmarks.folders import MODELS
 from benchmarks.tool.growth import long_search, start_with_records
-from benchmarks.tool.startup import seconds_of_command
 from mlir_sched.database import RecordStore
 from mlir_sched.pipeline import tune
 from mlir_sched.space.design_space import DesignSpace
@@ -49,9 +50,19 @@ def traces_per_second(model: Path, target: Target, count: int = 1000) -> Iterato
 
 
 def start_up(runs: int = 7) -> Iterator[Line]:
-    """Yield the seconds of ``mlir-sched --help``, the median of some runs."""
-    times = [seconds_of_command("--help") for _ in range(runs)]
-    yield f"`mlir-sched --help`, median of {runs}", f"{statistics.median(times):.3f} s"
+    """Yield the seconds of commands that only print, the medians of some runs as whole processes, and their imports."""
+    for arguments in (("--help",), ("--version",), ("tune", "--help")):
+        times = [timed([sys.executable, "-m", "mlir_sched.cli", *arguments])[0] for _ in range(runs)]
+        yield f"`mlir-sched {' '.join(arguments)}`, median of {runs}", f"{statistics.median(times):.3f} s"
+    _, modules = timed([sys.executable, "-c", "import sys, mlir_sched.cli; print(len(sys.modules))"])
+    yield "modules loaded by the command line", modules.strip()
+
+
+def timed(command: Sequence[str]) -> tuple[float, str]:
+    """Run a command, and return its wall-clock seconds and what it prints."""
+    start = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return time.perf_counter() - start, done.stdout
 
 
 def short_run(model: Path, tuned: Path, trials: int) -> Iterator[Line]:
