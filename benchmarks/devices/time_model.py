@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.devices.device_check.programs import path_of
 from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit
-from benchmarks.folders import DATA
+from benchmarks.folders import DATA, path_of
 from benchmarks.search.measured_space import MeasuredPoint, read_measured, write_measured
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError

@@ -15,11 +15,11 @@ from measured_programs import fake_program
 
 from benchmarks.devices.device_check import speeds
 from benchmarks.devices.device_check.candidates import Numbers
-from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
+from benchmarks.devices.device_check.command import SAMPLED, TUNED
 from benchmarks.devices.device_check.report import Report
 from benchmarks.devices.device_check.speeds import Speed, Speeds, tune_programs
 from benchmarks.figures.publishing import Publishing
-from benchmarks.folders import ROOT
+from benchmarks.folders import ROOT, path_of
 from benchmarks.search.enumeration import Size
 from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.errors import UserError

@@ -15,14 +15,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.devices.device_check.candidates import sample_spaces
-from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
 from benchmarks.devices.device_check.report import Report
 from benchmarks.devices.device_check.speeds import Speeds, tune_programs
 from benchmarks.figures.publishing import options_of, parsed
+from benchmarks.folders import path_of
 from mlir_sched.targets import detect_target
 
 NUMBERS_SHARE = 1 / 3
 """Part of the time after which no further program's candidates are sampled."""
+SAMPLED = (
+    *("matmul_96x120x72", "matmul_256", "matmul_1024_f16", "batch_matmul_8x64x96x128", "matmul_bias_relu"),
+    *("transposed_batch_matmul", "vecmat_4096", "conv1d", "conv2d_34x34x32", "depthwise_conv2d", "grouped_conv2d"),
+    *("softmax_256", "layernorm", "row_sum", "column_sums", "norm", "transpose", "elementwise_prime"),
+)
+"""Programs whose random candidates are compared with IREE's own code."""
+TUNED = (
+    *("matmul_1024", "matmul_1024_f16", "matmul_4096", "matmul_4096_f16"),
+    *("batch_matmul", "conv2d", "softmax", "bert_layer"),
+)
+"""Programs that are tuned and compared with PyTorch."""
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.devices.device_check.programs import path_of
+from benchmarks.folders import path_of
 from benchmarks.operators.table import flops_of
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.pipeline import tune
