@@ -43,7 +43,7 @@ class Lookahead:
                 self._error = error
         return self._upcoming
 
-    def settle(self) -> None:
+    def decide(self) -> None:
         """Make the decision unless it was made.
 
         Raises:

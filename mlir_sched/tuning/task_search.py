@@ -205,7 +205,7 @@ class TaskSearch:
             yield work
             found |= {record.candidate_key: record for record in work.records}
             self.stopped = str(work.error or "")
-        lookahead.settle()
+        lookahead.decide()
         known = [candidate for candidate in candidates if candidate.key in found]
         records = [replace(found[c.key], trace=c.trace) for c in known]
         self._learn(records)

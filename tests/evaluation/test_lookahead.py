@@ -83,7 +83,7 @@ def test_a_decision_is_made_once_and_its_error_is_the_searchs() -> None:
 
     lookahead = Lookahead(decide)
     assert lookahead.upcoming() == lookahead.upcoming() == Upcoming(task, ["script"])
-    lookahead.settle()
+    lookahead.decide()
     assert calls == [1]
 
     def fail() -> Upcoming:
@@ -92,7 +92,7 @@ def test_a_decision_is_made_once_and_its_error_is_the_searchs() -> None:
     failing = Lookahead(fail)
     assert failing.upcoming() is None, "an evaluator goes on"
     with pytest.raises(RuntimeError, match="no trace"):
-        failing.settle()
+        failing.decide()
 
 
 class Workers:

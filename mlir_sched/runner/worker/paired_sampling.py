@@ -22,7 +22,7 @@ class PairClock(ABC, Generic[T]):
     Where only the samples themselves tell whether a device is quiet, there is nothing to wait for.
     """
 
-    def settle(self) -> None:
+    def await_quiet(self) -> None:
         """Wait for a good moment to take a pair, but not for long."""
 
     @abstractmethod
@@ -73,7 +73,7 @@ class PairSampler(Generic[T]):
 
     def _pair(self, baseline: T, own: T, request: SamplePairs, own_first: bool) -> Pair:
         clock = self._clock
-        clock.settle()
+        clock.await_quiet()
         kept = self._kept
         if kept is not None and kept.pairs < min(request.pairs_per_baseline, kept.most) and kept.left_s > 0:
             own_s, own_alone = clock.sample(own, request.calls)

@@ -51,7 +51,7 @@ class WallClock(PairClock[Callee]):
     def __init__(self, calibration: Calibration) -> None:
         self._calibration = calibration
 
-    def settle(self) -> None:
+    def await_quiet(self) -> None:
         """Wait until the calibration kernel takes its usual time."""
         end = time.perf_counter() + WAIT_S
         while not self._calibration.is_quiet() and time.perf_counter() < end:
