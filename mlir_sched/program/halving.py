@@ -1,12 +1,15 @@
-"""Which of several things are at fault, found by halving: what works together is kept together."""
+"""Which of several things are at fault, found by halving: what works together is kept together, or what fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+MOST_PARTS = 60
+"""Most parts of things that :func:`fewest` tries: about ten halve a thousand things to the neighbourhood of one, three
+tries for each, and the others drop single things."""
 
 
 def most_tries(things: int) -> int:
@@ -58,3 +61,42 @@ class _Halving(Generic[T]):
         half = len(things) // 2
         more = self.extended(good, things[:half], fails=False)
         return self.extended(more, things[half:], fails=more == (*good, *things[:half]))
+
+
+def fewest(number: int, shows: Callable[[Sequence[int]], bool], tries: int = MOST_PARTS) -> list[int]:
+    """Return as few things as were found to show a fault that all of them show, in their order.
+
+    First come halves, each of what is left: the first, the second, and the one in the middle. Then ever smaller parts
+    of the rest are left out.
+
+    Args:
+        number: Number of the things, which are counted from 0.
+        shows: Says whether some of them show the fault.
+        tries: Most calls of ``shows``.
+    """
+    kept, tried = list(range(number)), set[tuple[int, ...]]()
+
+    def try_(part: Sequence[int]) -> bool:
+        if not 0 < len(part) < len(kept) or len(tried) >= tries or tuple(part) in tried:
+            return False
+        tried.add(tuple(part))
+        return shows(part)
+
+    while half := next(filter(try_, _halves(kept)), None):
+        kept = half
+    size = len(kept) // 2
+    while size:
+        rest = next(filter(try_, _without_parts(kept, size)), None)
+        kept, size = (rest, min(size, len(rest) // 2)) if rest else (kept, size // 2)
+    return kept
+
+
+def _halves(things: Sequence[int]) -> Iterator[list[int]]:
+    half = -(-len(things) // 2)
+    for begin in (0, len(things) - half, (len(things) - half) // 2):
+        yield list(things[begin : begin + half])
+
+
+def _without_parts(things: Sequence[int], size: int) -> Iterator[list[int]]:
+    for begin in range(0, len(things), size):
+        yield [*things[:begin], *things[begin + size :]]

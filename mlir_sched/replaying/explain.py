@@ -22,7 +22,7 @@ from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.halving import most_tries, without_faults
+from mlir_sched.program.halving import fewest, most_tries, without_faults
 from mlir_sched.program.plan import KeptSite, Plan
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 from mlir_sched.program.variant import BuiltVariant
@@ -33,7 +33,6 @@ from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.program.variants.rewritten import applying_variant, flagged_variants, placed_sites, rewriting
 from mlir_sched.program.variants.weight_bound import TOO_LARGE
 from mlir_sched.program.whole_program import checks_of
-from mlir_sched.replaying.reduction import fewest
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.targets import detect_target

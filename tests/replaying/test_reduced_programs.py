@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mlir_sched.replaying.reduction import MOST_TRIES, fewest
+from mlir_sched.program.halving import MOST_PARTS, fewest
 
 
 class Shown:
@@ -27,7 +27,7 @@ class Shown:
 def test_neighbours_that_show_a_fault_are_all_that_is_left_of_a_thousand(needed: tuple[int, ...]) -> None:
     shown = Shown(*needed)
     assert fewest(1000, shown) == list(needed)
-    assert shown.tried <= MOST_TRIES
+    assert shown.tried <= MOST_PARTS
 
 
 def test_things_that_are_far_apart_are_found_as_far_as_tries_allow() -> None:
