@@ -8,6 +8,7 @@ import pytest
 from attention_programs import LOOPS, Attention
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN
 from folders import TESTS
+from permuted_channels import ending
 from rewriting import rewritten_variants
 
 from mlir_sched.program.building import build_variant
@@ -45,3 +46,12 @@ def test_attention_becomes_dispatches_that_are_scheduled(target: Target, tmp_pat
     scores, *others = build_variant(path, target, variant, ()).model.tasks
     assert scores.not_tunable == "it takes a value of type f32 that is computed at run time", "its scale is an argument"
     assert [can_tune(task, Space.default(target), target) for task in others] == [True, True]
+
+
+def test_small_images_are_not_read_in_runs_of_channels_on_a_gpu(here: Target, tmp_path: Path) -> None:
+    path = tmp_path / "shuffled.mlir"
+    path.write_text(ending("a product"))
+    on_cpu, on_gpu = (rewritten_variants(path, target).variants for target in (here, FIXED_VULKAN))
+    assert {"permuted_weights", "channels_last"} <= {variant.name for variant in on_cpu}
+    assert "channels_last" in {variant.name for variant in on_gpu}
+    assert "permuted_weights" not in repr(on_gpu), "neither alone nor in front of another rewrite"

@@ -21,7 +21,7 @@ from mlir_sched.program.rewrites.replacement import append_sequence, mark, only_
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.staged_program import StagedProgram
-from mlir_sched.program.rewrites.walked_program import WalkedProgram
+from mlir_sched.program.rewrites.walked_program import GPU, WalkedProgram
 from mlir_sched.tasks.worker.extraction import apply_to_program
 from mlir_sched.transform_scripts.script.building import new_library, print_module
 from mlir_sched.transform_scripts.script.form import script_context
@@ -59,6 +59,12 @@ class Counted(ProgramRewrite):
         self.calls["append"] += 1
         append_sequence(library, self.symbol, lambda module: module, consumes=True)
         return self.symbol
+
+
+def test_what_a_rewrite_leaves_is_a_program_for_the_same_kind_of_device() -> None:
+    with script_context(), ir.Location.unknown():
+        program = StagedProgram(ir.Module.parse(PROGRAM), GPU)
+        assert program.after(Counted("one")).device == GPU
 
 
 def test_a_rewrite_with_which_several_plans_begin_is_asked_and_emitted_once() -> None:
