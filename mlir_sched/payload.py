@@ -411,6 +411,18 @@ class Dispatch:
         return self.ops[self.results[-1]]
 
 
+def family_of(dispatch: Dispatch) -> str:
+    """Return the family of a dispatch: kind, body and types of the op with most scalar operations.
+
+    A convolution that sums over channels and one that does not (depthwise) are of different families: the first reuses
+    every element of the image once per channel of its result.
+    """
+    op = max(dispatch.ops, key=lambda op: op.scalar_ops)
+    types = (operand.tensor.element_type for operand in (*op.inputs, *op.outputs))
+    depthwise = op.kind is OpKind.CONVOLUTION and not op.convolution_dims.input_channel
+    return " ".join((op.kind, *(["depthwise"] if depthwise else []), *op.body, *types))
+
+
 def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], producer: LinalgOp) -> list[tuple[int, ...]]:
     """Return the producer's iterations that each tile of a direct consumer needs.
 

@@ -11,7 +11,7 @@ from mlir_sched.evaluation.lookahead import Lookahead
 from mlir_sched.evaluation.task_records import Candidate, TaskRecords
 from mlir_sched.evaluation.work import CandidateWork, EstimateWork, Work
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.payload import Dispatch, OpKind
+from mlir_sched.payload import family_of
 from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
 from mlir_sched.search.strategy import preselect
 from mlir_sched.space.design_space import DesignSpace
@@ -243,18 +243,6 @@ def demand_of(task: Task) -> Demand | None:
     if task.dispatch is None:
         return None
     return Demand(family_of(task.dispatch), task.dispatch.scalar_ops, task.footprint_bytes)
-
-
-def family_of(dispatch: Dispatch) -> str:
-    """Return the family of a dispatch: kind, body and types of the op with most scalar operations.
-
-    A convolution that sums over channels and one that does not (depthwise) are of different families: the first reuses
-    every element of the image once per channel of its result.
-    """
-    op = max(dispatch.ops, key=lambda op: op.scalar_ops)
-    types = (operand.tensor.element_type for operand in (*op.inputs, *op.outputs))
-    depthwise = op.kind is OpKind.CONVOLUTION and not op.convolution_dims.input_channel
-    return " ".join((op.kind, *(["depthwise"] if depthwise else []), *op.body, *types))
 
 
 def _observation(trace: Trace, outcome: Outcome, untuned: Timing) -> Observation:

@@ -10,9 +10,9 @@ import rule_ops
 from folders import TESTS
 from replayed_run import task_of
 
-from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.payload import Dispatch, TensorSpec, family_of
 from mlir_sched.tasks import TASK_FLAGS, extract
-from mlir_sched.tuning.task_search import demand_of, family_of
+from mlir_sched.tuning.task_search import demand_of
 
 
 def product(*, k: int = 4, element_type: str = "f32", accumulator: str = "f32", epilogue: bool = False) -> Dispatch:
