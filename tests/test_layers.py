@@ -30,6 +30,7 @@ LAYERS = (
     ("tasks", "transform_scripts"),
     ("tasks.worker", "space", "database", "runner", "gpu_model"),
     ("library", "runner.worker", "tuned_folder"),
+    ("corpus",),
     ("program.rewrites",),
     ("program",),
     ("program.worker",),

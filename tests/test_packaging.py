@@ -23,7 +23,7 @@ def source_files() -> set[str]:
         f"{package}/{file.relative_to(folder).as_posix()}"
         for folder, package in folders.items()
         for file in folder.rglob("*")
-        if file.is_file() and (file.suffix in (".py", ".mlir", ".cmake") or file.name == "py.typed")
+        if file.is_file() and (file.name.endswith((".py", ".mlir", ".cmake", ".jsonl.gz")) or file.name == "py.typed")
     }
 
 

@@ -56,6 +56,7 @@ from mlir_sched.errors import LASTING, UserError
 from mlir_sched.outcome import Timing, Verdict
 
 T = TypeVar("T")
+_WITHOUT_SCRIPTS = (*(column for column in RECORDS.c if column is not RECORDS.c.script), literal("").label("script"))
 
 
 class RecordStore:
@@ -229,13 +230,17 @@ class RecordStore:
         """Return the number of the last record of the store, 0 when there is none; later records get larger numbers."""
         return int(self._database.value(select(func.max(RECORDS.c.id))) or 0)
 
-    def records(self, task_key: str, context_key: str, *, until: int | None = None) -> tuple[Record, ...]:
+    def records(
+        self, task_key: str, context_key: str, *, until: int | None = None, scripts: bool = True
+    ) -> tuple[Record, ...]:
         """Return the records of a task in a context, in insertion order.
 
         Args:
             until: Number of the last record to return; by default all records are returned.
+            scripts: Whether they have the texts of their scripts, which are most of what is read.
         """
-        query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
+        columns = RECORDS.c if scripts else _WITHOUT_SCRIPTS
+        query = select(*columns).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
         if until is not None:
             query = query.where(RECORDS.c.id <= until)
         return tuple(read_record(row, self.name) for row in self._database.rows(query))
@@ -254,10 +259,9 @@ class RecordStore:
             tool: Who measured (:attr:`Record.tool`).
             same_tool: Whether only records of this tool count, or only those of others.
         """
-        columns = [column for column in RECORDS.c if column is not RECORDS.c.script]
         by_tool = RECORDS.c.tool == tool if same_tool else RECORDS.c.tool != tool
         lasting = _lasting_scripts(task_key, context_key, until)
-        query = select(*columns, literal("").label("script")).where(*lasting, by_tool)
+        query = select(*_WITHOUT_SCRIPTS).where(*lasting, by_tool)
         sample = query.order_by(RECORDS.c.candidate_key).limit(most)
         best = query.where(RECORDS.c.ratio.is_not(None)).order_by(RECORDS.c.ratio.desc(), RECORDS.c.id).limit(fastest)
         rows = {row["id"]: row for each in (sample, best) for row in self._database.rows(each)}

@@ -1,0 +1,47 @@
+"""Measured tasks with made-up times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from replayed_run import TARGET, matmul_dispatch
+
+from mlir_sched.corpus import MeasuredTask, Measurement, Origin
+from mlir_sched.errors import FailureClass
+from mlir_sched.payload import Dispatch
+from mlir_sched.search import RandomSearch
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.trace import Trace
+
+DISPATCH = matmul_dispatch(64, 96, 128)
+UNTUNED_S = 1e-3
+
+
+def draws(count: int, dispatch: Dispatch = DISPATCH) -> list[Trace]:
+    """Return distinct traces that are legal for a dispatch."""
+    space = DesignSpace(Space.default(TARGET), dispatch, TARGET)
+    return RandomSearch(space, np.random.default_rng(0)).suggest(count)
+
+
+def timed(trace: Trace, ratio: float = 2.0, origin: Origin = Origin.RANDOM) -> Measurement:
+    return Measurement(trace, UNTUNED_S / ratio, (ratio, ratio / 2, 2 * ratio), None, origin)
+
+
+def failed(trace: Trace) -> Measurement:
+    return Measurement(trace, math.inf, None, FailureClass.WRONG_RESULT, Origin.MODEL)
+
+
+def measured_task(
+    measured: Sequence[Measurement] = (),
+    dispatch: Dispatch = DISPATCH,
+    *,
+    target: Target = TARGET,
+    key: str = "key",
+    context: str = "threads=1",
+    complete: bool = False,
+) -> MeasuredTask:
+    return MeasuredTask(key, "matmul", dispatch, target, context, UNTUNED_S, tuple(measured), complete)
