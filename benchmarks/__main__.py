@@ -24,6 +24,7 @@ PROGRAMS = {
     "pages": "pages.command",
     "make_peer": "peers.make_peer",
     "make_engines": "peers.make_engines",
+    "corpus": "corpus.command",
     "composition": "search.composition.command",
     "record_space": "search.record_space",
     "search_quality": "search.search_quality",

@@ -1,0 +1,1 @@
+"""Collects measured candidates of many dispatches, which models and strategies are judged with."""
