@@ -25,7 +25,7 @@ SCORES = "b m k, b n k -> b m n"
 
 FAMILIES: Mapping[str, Mapping[str, str]] = {
     "products": {
-        "matmul_64x96x128": matmul((64, 96, 128)),
+        "matmul_96x96x160": matmul((96, 96, 160)),
         "matmul_196x256x128": matmul((196, 256, 128), bias, relu),
         "matmul_128x768x384": matmul((128, 768, 384)),
         "matmul_384x512x512": matmul((384, 512, 512), bias, relu),
@@ -37,13 +37,13 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "conv_56x56x48x48": convolution((1, 58, 58, 48), filters=48),
     },
     "depthwise convolutions": {
-        "depthwise_14x14x192": convolution((1, 16, 16, 192), bias, relu, op=DEPTHWISE),
+        "depthwise_28x28x144": convolution((1, 30, 30, 144), bias, relu, op=DEPTHWISE),
         "depthwise_28x28x96_strided": convolution((1, 57, 57, 96), op=DEPTHWISE, stride=(2, 2)),
-        "depthwise_28x28x120_5x5": convolution((1, 32, 32, 120), bias, relu, op=DEPTHWISE, kernel=(5, 5)),
         "depthwise_112x112x32": convolution((1, 114, 114, 32), op=DEPTHWISE),
+        "depthwise_28x28x120_5x5": convolution((1, 32, 32, 120), bias, relu, op=DEPTHWISE, kernel=(5, 5)),
     },
     "softmax": {
-        "softmax_96x160": softmax((96, 160)),
+        "softmax_128x192": softmax((128, 192)),
         "softmax_12x49x49": softmax((12, 49, 49)),
         "softmax_591x197": softmax((591, 197)),
         "softmax_48x4096": softmax((48, 4096)),
@@ -69,10 +69,10 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "layer norms and sums": {
-        "layer_norm_49x320": layer_norm((49, 320)),
+        "layer_norm_196x384": layer_norm((196, 384)),
+        "mean_28x28x480": mean((1, 28, 28, 480), (1, 2)),
         "layer_norm_128x768": layer_norm((128, 768)),
         "sum_512x1024": reduction((512, 1024), (1,)),
-        "mean_7x7x1280": mean((1, 7, 7, 1280), (1, 2)),
     },
 }
 """The programs by name, those of each family from the shortest to the longest."""

@@ -2,7 +2,7 @@
 
 The first line is the header, each other line one candidate::
 
-    {"format": "mlir-sched measured space 2", "task": "matmul_64x96x128", "key": ..., "dispatch": {...},
+    {"format": "mlir-sched measured space 2", "task": "matmul_96x96x160", "key": ..., "dispatch": {...},
      "target": {...}, "context": ..., "untuned_s": 0.00012, "pool": "sampled"}
     {"trace": {"sketch": ..., "decisions": [...]}, "seconds": 0.00003, "ratio": [4.0, 3.9, 4.1], "failure": null,
      "origin": "random"}

@@ -43,7 +43,8 @@ def test_a_family_comes_before_others_and_the_nearest_size_first() -> None:
 def test_other_sketches_come_behind_the_same_ones_whatever_the_size() -> None:
     far, near = task("far", matmul_dispatch(8, 8, 8)), task("near", ASKED)
     near.__dict__["sketches"] = ("other",)
-    assert nearest(far, near) == ["far1", "near1"]
+    alien = task("alien", rule_ops.dispatch(rule_ops.matmul(64, "f16", m=128, n=256)))
+    assert nearest(far, near, alien) == ["far1", "near1", "alien1"]
 
 
 def test_of_equals_the_width_of_vectors_counts_before_the_machine_then_threads_then_the_key() -> None:
