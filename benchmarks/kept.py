@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -67,18 +68,25 @@ class Judged(Protocol):
 J = TypeVar("J", bound=Judged)
 
 
-def judged_once(path: Path, seeds: Sequence[int], kind: type[J], judge: Callable[[int], J], what: str) -> list[J]:
+def judged_once(
+    path: Path, seeds: Sequence[int], kind: type[J], judge: Callable[[int], J], what: str, *, jobs: int = 1
+) -> list[J]:
     """Return the judgements of seeds: those in a file, and for other seeds new ones, each added to the file at once.
 
     Args:
         path: The file, with a line of JSON per judgement.
         what: What is judged, in the plural.
+        jobs: How many are judged at a time, each in a thread of its own.
     """
     text = path.read_text() if path.exists() else ""
     found = {each.seed: each for each in (converter().structure(json.loads(line), kind) for line in text.splitlines())}
-    with path.open("a") as file:
-        for seed in track([seed for seed in seeds if seed not in found], what):
-            found[seed] = judge(seed)
-            file.write(json.dumps(found[seed], default=asdict) + "\n")
-            file.flush()
+    with path.open("a") as file, ThreadPoolExecutor(jobs) as threads:
+        running = [threads.submit(judge, seed) for seed in seeds if seed not in found]
+        try:
+            for judged in (each.result() for each in track(as_completed(running), what, total=len(running))):
+                found[judged.seed] = judged
+                file.write(json.dumps(judged, default=asdict) + "\n")
+                file.flush()
+        finally:
+            threads.shutdown(cancel_futures=True)
     return [found[seed] for seed in seeds]

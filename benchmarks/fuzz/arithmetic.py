@@ -1,6 +1,7 @@
 """What convolutions and poolings compute, on images with channels first: batch, channels, and the spatial dims."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -22,9 +23,11 @@ def convolution(image: Array, taps: Array, strides: Sequence[int], dilations: Se
     """
     groups, filters, channels, *window = taps.shape
     grouped = image.reshape(len(image), groups, channels, *image.shape[2:])
-    met, tap, place = _windows(grouped, window, strides, dilations), "ijk"[: len(window)], "xyz"[: len(window)]
-    sums = np.einsum(f"ngc{place}{tap},gfc{tap}->ngf{place}", met, taps, optimize=True)
-    return np.asarray(sums).reshape(len(image), groups * filters, *sums.shape[3:])
+    met = np.moveaxis(_windows(grouped, window, strides, dilations), 2, 2 + len(window))
+    place = met.shape[2 : 2 + len(window)]
+    patches = met.reshape(len(image), groups, prod(place), -1)
+    sums = taps.reshape(groups, filters, -1) @ patches.swapaxes(2, 3)
+    return sums.reshape(len(image), groups * filters, *place)
 
 
 def taps_by_group(taps: Array, *, depthwise: bool, first: bool) -> Array:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from fuzzed_programs import results_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
+from plans import Named
 from registered_rewrites import register
 
 from benchmarks.fuzz.arithmetic import convolution, dilated, pooling
@@ -26,9 +29,11 @@ from benchmarks.fuzz.networks.form import Form
 from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
 from benchmarks.fuzz.networks.joins import concatenated
 from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement, cause, summary
-from benchmarks.fuzz.networks.laboratory import Case, Laboratory
+from benchmarks.fuzz.networks.laboratory import TOGETHER, Case, Laboratory
 from benchmarks.fuzz.networks.network import KIND, Network
 from benchmarks.fuzz.networks.reduction import reduced
+from benchmarks.kept import judged_once
+from mlir_sched.errors import CompilerError
 from mlir_sched.library import RewriteScript
 from mlir_sched.program.plan import KeptSite, Plan
 from mlir_sched.targets import detect_target
@@ -185,21 +190,64 @@ def test_networks_that_were_judged_are_not_judged_again(tmp_path: Path, monkeypa
         file = tmp_path / "found.jsonl"
         monkeypatch.setattr(sys, "argv", ["fuzz.networks", "--networks", str(networks), "--judgements", str(file)])
         assert command.main() == 0
-    assert judged == [0, 1, 2]
-    assert [json.loads(line)["seed"] for line in file.read_text().splitlines()] == [0, 1, 2]
+    assert sorted(judged) == [0, 1, 2]
+    assert sorted(json.loads(line)["seed"] for line in file.read_text().splitlines()) == [0, 1, 2]
+
+
+def test_networks_are_judged_at_the_same_time(tmp_path: Path) -> None:
+    both = Barrier(2)
+
+    def judge(seed: int) -> NetworkJudgement:
+        both.wait(30)
+        return NetworkJudgement(seed, 1, ())
+
+    judged = judged_once(tmp_path / "found.jsonl", range(4), NetworkJudgement, judge, "networks", jobs=2)
+    assert [each.seed for each in judged] == [0, 1, 2, 3]
+    assert len((tmp_path / "found.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_program_that_is_not_compiled_leaves_the_others_to_be_judged_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = joined_parts().program
+    plans = [Plan((Named(name),)) for name in "abcdefghij"]
+    right, together = [array.astype(np.float32) for array in program.evaluate()], list[str]()
+
+    def called(self: Laboratory, flags: tuple[str, ...], job: str, *arguments: Any, **_: object) -> list[list[Array]]:
+        _, scripts, _ = arguments
+        names = "".join(script.name for script in scripts)
+        together.append(names)
+        if "c" in names:
+            raise CompilerError("no")
+        return [[-array for array in right] if script.name == "h" else right for script in scripts]
+
+    monkeypatch.setattr(Laboratory, "_call", called)
+    laboratory = Laboratory(FIXED, tmp_path)
+    found = laboratory._right(Case(program, tmp_path), [(plan, RewriteScript(plan.name, "", "", "")) for plan in plans])
+    assert "".join(plan.name for plan in found) == "abdefgij"
+    assert max(map(len, together)) <= TOGETHER
 
 
 @pytest.mark.promise
 def test_wrong_rewrites_are_found_whoever_registers_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     register("planted_rewrites:Family", tmp_path, monkeypatch)
+    alone, judged_alone = list[str](), Laboratory._judged
+
+    def noted(laboratory: Laboratory, case: Case, plan: Plan, script: RewriteScript | None) -> PlanJudgement:
+        alone.append(plan.name)
+        return judged_alone(laboratory, case, plan, script)
+
+    monkeypatch.setattr(Laboratory, "_judged", noted)
     with Laboratory.open(detect_target("llvm-cpu", 1), flags=True) as laboratory:
         judged = laboratory.judge(joined_parts(), 0)
+        assert "same_slice" not in alone
         fates = {each.plan: each.fate for each in judged.plans}
         assert {name: fate for name, fate in fates.items() if fate is not Fate.RIGHT} == {
             "wrong_concat": Fate.WRONG, "wrong_slice": Fate.WRONG,
         }  # fmt: skip
         assert {"default", "data-tiling", "same_slice"} <= {*fates}
-        command.keep(laboratory, joined_parts(), judged, tmp_path / "found", 30)
+        for finding in judged.findings:
+            command.keep(laboratory, joined_parts(), 0, finding, tmp_path / "found", 30)
     kept = {path.stem: path.read_text() for path in (tmp_path / "found").iterdir()}
     assert {*kept} == {"wrong-numbers-wrong_concat", "wrong-numbers-wrong_slice"}
     assert "tensor.concat" in kept["wrong-numbers-wrong_concat"]
@@ -235,6 +283,7 @@ def test_a_plan_with_a_site_that_is_not_compiled_is_judged_without_the_site(
         return alone(laboratory, case, plan, script)
 
     monkeypatch.setattr(Laboratory, "_judged", judged_alone)
+    monkeypatch.setattr(Laboratory, "_right", lambda *_: [])
     net = draft_of(Form(), (1, 8, [6, 6]))
     parts = [
         net.extract_slice(net.images[0], [0, at, 0, 0], [1, size, 6, 6], [1] * 4)

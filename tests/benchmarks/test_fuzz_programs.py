@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
 
-from benchmarks.fuzz.comparison import difference
-from benchmarks.fuzz.draft import DTYPES, Draft
+from benchmarks.fuzz.comparison import SAMPLES, WIDENING, Expected, difference
+from benchmarks.fuzz.draft import DTYPES, Array, Draft
 from benchmarks.fuzz.elementwise import quantised
-from benchmarks.fuzz.programs import MOST, finished, random_program
+from benchmarks.fuzz.programs import MOST, RandomProgram, finished, random_program
 
 SEEDS = st.integers(min_value=0, max_value=2**63 - 1)
 
@@ -62,6 +62,26 @@ def test_sums_in_another_order_are_right() -> None:
         backwards += left[:, k : k + 1] * right[k : k + 1]
     assert (backwards != results_of(program)[0]).any()
     assert difference(program, [backwards]) == ""
+
+
+def test_errors_are_drawn_as_long_as_they_may_explain_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, evaluate, drawn = product_of("f32"), RandomProgram.evaluate, list[float]()
+
+    def noted(self: RandomProgram, noise: np.random.Generator | None = None, factor: float = 1.0) -> list[Array]:
+        drawn.extend([factor] if noise is not None else [])
+        return evaluate(self, noise, factor)
+
+    (right,) = program.evaluate()
+    samples = [program.evaluate(np.random.default_rng(seed), WIDENING)[0] for seed in range(SAMPLES)]
+    explained = WIDENING * np.max(np.abs(np.array(samples) - right), axis=0)
+    monkeypatch.setattr(RandomProgram, "evaluate", noted)
+    expected = Expected(program)
+    assert expected.difference(results_of(program)) == ""
+    assert drawn == [], "what is equal needs no explanation"
+    assert expected.difference([(right + explained).astype(np.float32)]) == ""
+    assert expected.difference([(right + 2 * explained).astype(np.float32)]) != ""
+    assert drawn == [WIDENING] * SAMPLES
+    assert expected.difference(results_of(program)) == ""
 
 
 def test_a_byte_may_be_off_by_one_only_near_a_tie() -> None:

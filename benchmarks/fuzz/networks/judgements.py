@@ -90,6 +90,15 @@ def cause(text: str) -> str:
     return reason(_PLACE.sub("", text))
 
 
+def smallest(found: Iterable[NetworkJudgement]) -> list[tuple[int, PlanJudgement]]:
+    """Return a finding of every kind, in the smallest network that has it, with the network's seed."""
+    kinds: dict[tuple[str, ...], tuple[int, PlanJudgement]] = {}
+    for each in sorted(found, key=lambda each: each.size):
+        for finding in each.findings:
+            kinds.setdefault(finding.kind, (each.seed, finding))
+    return [*kinds.values()]
+
+
 def summary(found: Sequence[NetworkJudgement]) -> list[str]:
     """Return a table of what became of networks, with a row per plan, and every kind of finding with its seeds."""
     names = list(dict.fromkeys(plan.rewrite for each in found for plan in each.plans))

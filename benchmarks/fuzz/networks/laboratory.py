@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from benchmarks.folders import ROOT
-from benchmarks.fuzz.comparison import Expected, expected
+from benchmarks.fuzz.comparison import Expected
 from benchmarks.fuzz.networks.generator import RandomNetwork
 from benchmarks.fuzz.networks.judgements import Fate, NetworkJudgement, PlanJudgement, cause
 from benchmarks.fuzz.networks.worker import Ran
@@ -24,30 +25,33 @@ from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import Attempt
-from mlir_sched.program.plan import Plan, Site
-from mlir_sched.program.repair import ProgramRepair
+from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.rewrites.repair.repaired import REPAIRED
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.mending import Mending
 from mlir_sched.program.variants.rewritten import ALL, flagged_variants
+from mlir_sched.program.worker.rewriting import RewrittenPlans
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 
-LIMITS = WorkerLimits(timeout_s=60.0)
-"""Limits of a job; a program is compiled in about a second."""
+LIMITS = WorkerLimits(timeout_s=120.0)
+"""Limits of a job for one program, which is compiled in a second, or in ten beside much other work."""
+TOGETHER = 8
+"""Most programs that are compiled together: one that is not compiled costs the others a second compilation."""
+AT_LOADING = "--iree-opt-const-eval=false"
+"""The flag with which a program computes what follows from constants when it is loaded."""
 WORKERS = 4
 """Processes that wait for jobs, each with flags of its own; one works at a time."""
 KEPT_SITES = "kept sites"
 """What stands beside the rewrites of a plan that leaves some of its sites as they are."""
-_PLANS = "mlir_sched.program.worker.rewriting:rewritten_plans"
-_ALGORITHMS = "mlir_sched.program.worker.rewriting:other_algorithms"
-_REPAIR = "mlir_sched.program.worker.rewriting:repair_of"
 _APPLYING = "mlir_sched.program.worker.rewriting:script_where_it_applies"
 _SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 _SITES = "mlir_sched.program.worker.rewriting:sites_of"
+_OFFERED = "benchmarks.fuzz.networks.worker:offered"
 _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
+_TOGETHER = "benchmarks.fuzz.networks.worker:run_together"
 Rewritten = tuple[Plan, RewriteScript | None]
 """A plan, and the script of its rewrites if it has any."""
 
@@ -59,12 +63,17 @@ class Case:
     Attributes:
         program: The program.
         path: Its file.
-        expected: What right code returns.
+        flags: Compiler flags that go with it.
     """
 
     program: RandomProgram
     path: Path
-    expected: Expected
+    flags: tuple[str, ...] = ()
+
+    @cached_property
+    def expected(self) -> Expected:
+        """What right code returns."""
+        return Expected(self.program)
 
 
 class Laboratory:
@@ -125,53 +134,59 @@ class Laboratory:
         Raises:
             MlirSchedError: IREE does not read it.
         """
-        offered = [plan for plan, _ in self._offered(self._case(network).path)[0]]
-        return {plan.name: plan for plan in (*self._own, *offered)}
+        offered = self._offered(self._case(network).path).plans
+        return {plan.name: plan for plan in (*self._own, *(plan for plan, _ in offered))}
 
     def _case(self, network: RandomNetwork) -> Case:
         program, path = network.program, self._folder / "network.mlir"
         path.write_text(program.text)
-        return Case(program, path, expected(program))
+        return Case(program, path, () if network.draft.evaluates else (AT_LOADING,))
 
     def _rewritten(self, case: Case, first: PlanJudgement) -> list[PlanJudgement]:
         """Return what becomes of a program that is repaired, if it needs that, and under every plan with rewrites."""
         try:
-            plans, found = self._offered(case.path)
-            repair: ProgramRepair = self._call(self._target.flags, _REPAIR, str(case.path))
+            made = self._offered(case.path)
         except (JobError, ChildError, CompilerError) as error:
             return [_without_script(ALL, error)]
-        if repair.script is not None:
-            first = self._judged(case, Plan(), repair.script)
+        found = [_without_script(name, CompilerError(text)) for name, text in made.refused.items()]
+        found += [_without_script(name, JobError(text)) for name, text in made.raised.items()]
+        if made.repair.script is not None:
+            first = self._judged(case, Plan(), made.repair.script)
             found.append(first)
-        judged = (each for rewritten in plans for each in self._with_mended(case, *rewritten))
-        return [*found, *(_beside(each, first) for each in judged)]
+        by_flags: dict[tuple[str, ...], list[Rewritten]] = {}
+        for each in made.plans:
+            by_flags.setdefault(self._flags(case, each[0]), []).append(each)
+        right = {plan for group in by_flags.values() for plan in self._right(case, group)}
+        for plan, script in made.plans:
+            judged = [_judgement(plan, script, Fate.RIGHT)] if plan in right else self._with_mended(case, plan, script)
+            found += [_beside(each, first) for each in judged]
+        return found
 
-    def _offered(self, path: Path) -> tuple[list[Rewritten], list[PlanJudgement]]:
-        """Return the plans that are offered for a program, and what became of those whose script cannot be made.
+    def _offered(self, path: Path) -> RewrittenPlans:
+        """Return the plans that are offered for a program, those with other algorithms among them."""
+        cores = self._target.cores
+        found: RewrittenPlans = self._call(self._target.flags, _OFFERED, str(path), self._kind, cores)
+        return found
 
-        Beside every plan with a choice of algorithms comes each of its sites with the other one, and all of them.
+    def _right(self, case: Case, programs: Sequence[Rewritten]) -> list[Plan]:
+        """Return the plans of those programs that are right when they are compiled together.
+
+        What becomes of the others is not said; of programs that are not compiled together the halves are tried.
+
+        Args:
+            programs: Programs that are compiled with the same flags.
         """
-        flags = self._target.flags
-        plans: tuple[tuple[Plan, RewriteScript], ...]
-        refused: dict[str, str]
-        raised: dict[str, str]
-        sites: tuple[Site, ...]
-        plans, refused, raised, sites, *_ = self._call(flags, _PLANS, str(path), self._kind, self._target.cores)
-        failed = [_without_script(name, CompilerError(text)) for name, text in refused.items()]
-        failed += [_without_script(name, JobError(text)) for name, text in raised.items()]
-        found = list[Rewritten](plans)
-        for plan, _ in plans:
-            own = [site for site in sites if plan.has_choice(site)]
-            if own:
-                one_by_one = self._call(flags, _ALGORITHMS, str(path), self._kind, plan)
-                found += [(plan.with_algorithms([site]), script) for site, script in one_by_one]
-            if len(own) > 1:
-                together = plan.with_algorithms(own)
-                try:
-                    found.append((together, self._call(flags, _SCRIPT, str(path), self._kind, together)))
-                except (JobError, CompilerError) as error:
-                    failed.append(_without_script(together.name, error))
-        return found, failed
+        if len(programs) < 2:
+            return []
+        if len(programs) <= TOGETHER:
+            flags, scripts = self._flags(case, programs[0][0]), [script for _, script in programs]
+            limits = replace(LIMITS, timeout_s=len(programs) * LIMITS.timeout_s)
+            with suppress(MlirSchedError):
+                ran = self._call(flags, _TOGETHER, str(case.path), scripts, case.program.arrays, limits=limits)
+                each = zip(programs, ran, strict=True)
+                return [plan for (plan, _), outputs in each if not case.expected.difference(outputs)]
+        middle = len(programs) // 2
+        return [*self._right(case, programs[:middle]), *self._right(case, programs[middle:])]
 
     def _with_mended(self, case: Case, plan: Plan, script: RewriteScript | None) -> list[PlanJudgement]:
         """Return what becomes of a program under a plan, and without the sites that keep it from being compiled."""
@@ -198,16 +213,9 @@ class Laboratory:
 
     def _judged(self, case: Case, plan: Plan, script: RewriteScript | None) -> PlanJudgement:
         """Return what becomes of a program under a plan, judged alone."""
-        repaired = script is not None and not plan.steps
-        names = (REPAIRED,) if repaired else tuple(step.name for step in plan.whole.steps)
-        names = (*names, KEPT_SITES) if plan.kept else names
-
-        def made(fate: Fate, detail: str = "") -> PlanJudgement:
-            return PlanJudgement(REPAIRED if repaired else plan.name, names, fate, detail)
-
-        flags = tuple(dict.fromkeys((*self._target.flags, *plan.flags)))
+        made = partial(_judgement, plan, script)
         try:
-            ran: Ran = self._call(flags, _RUN, str(case.path), script, case.program.arrays)
+            ran: Ran = self._call(self._flags(case, plan), _RUN, str(case.path), script, case.program.arrays)
         except (JobError, ChildError) as error:
             return made(*_failed(error))
         if ran.outputs is None:
@@ -215,16 +223,20 @@ class Laboratory:
             return made(Fate.INTERNAL if ours else Fate.REJECTED, f"{ran.failure}: {cause(ran.error)}")
         difference = case.expected.difference(ran.outputs)
         if difference:
-            return made(Fate.WRONG if names else Fate.MISCOMPILED, difference)
+            return made(Fate.MISCOMPILED if script is None else Fate.WRONG, difference)
         return made(Fate.RIGHT)
 
-    def _call(self, flags: tuple[str, ...], job: str, *arguments: Any) -> Any:
+    def _flags(self, case: Case, plan: Plan) -> tuple[str, ...]:
+        """Return the compiler flags of the target, of a program and of a plan, each once."""
+        return tuple(dict.fromkeys((*self._target.flags, *case.flags, *plan.flags)))
+
+    def _call(self, flags: tuple[str, ...], job: str, *arguments: Any, limits: WorkerLimits = LIMITS) -> Any:
         """Return the result of a job in a worker with some flags; raises what ``Worker.wait`` raises."""
         worker = self._workers.borrow(flags)
         assert worker is not None, "one job runs at a time"
         try:
             worker.submit(job, *arguments)
-            result = worker.wait(LIMITS)
+            result = worker.wait(limits)
         except ChildError:
             self._workers.end(worker)
             raise
@@ -236,6 +248,14 @@ class Laboratory:
         else:
             self._workers.give_back(worker)
         return result
+
+
+def _judgement(plan: Plan, script: RewriteScript | None, fate: Fate, detail: str = "") -> PlanJudgement:
+    """Return a judgement of the program that a plan leads to, or that is repaired and not rewritten."""
+    if script is not None and not plan.steps:
+        return PlanJudgement(REPAIRED, (REPAIRED,), fate, detail)
+    names = tuple(step.name for step in plan.whole.steps)
+    return PlanJudgement(plan.name, (*names, KEPT_SITES) if plan.kept else names, fate, detail)
 
 
 def _beside(judged: PlanJudgement, default: PlanJudgement) -> PlanJudgement:

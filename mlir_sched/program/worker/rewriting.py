@@ -57,19 +57,24 @@ def rewritten_plans(path: str, kind: str, cores: int) -> RewrittenPlans:
     Raises:
         UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
-    found, tried, with_choice = list[Rewritten](), _Tried(), tuple[Site, ...]()
-    with _staged_program(path, kind) as program:
-        repair = _repair(program)
-        for plan in _plans(kind, cores):
-            with tried.noted(plan.name):
-                found += [(plan, _script(plan, program))] if applies(plan.steps, program) else []
-        with tried.noted(ALGORITHMS):
-            with_choice = _sites(program, kind)
+    with staged_program(path, kind) as program:
+        return plans_of(program, kind, cores)
+
+
+def plans_of(program: StagedProgram, kind: str, cores: int) -> RewrittenPlans:
+    """Return what :func:`rewritten_plans` returns of a program that is read."""
+    found, tried, with_choice = list[Rewritten](), Tried(), tuple[Site, ...]()
+    repair = _repair(program)
+    for plan in _plans(kind, cores):
+        with tried.noted(plan.name):
+            found += [(plan, _script(plan, program))] if applies(plan.steps, program) else []
+    with tried.noted(ALGORITHMS):
+        with_choice = _sites(program, kind)
     return RewrittenPlans(tuple(found), tried.refused, tried.raised, with_choice, repair)
 
 
 @dataclass(frozen=True)
-class _Tried:
+class Tried:
     """What fails while plans are tried, by their names; the attributes are those of :class:`RewrittenPlans`."""
 
     refused: dict[str, str] = field(default_factory=dict)
@@ -88,7 +93,7 @@ class _Tried:
 
 def repair_of(path: str) -> ProgramRepair:
     """Return the repair of a program."""
-    with _staged_program(path) as program:
+    with staged_program(path) as program:
         return _repair(program)
 
 
@@ -101,7 +106,7 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
         path, kind: As in :func:`rewritten_plans`.
         plan: A plan that applies to the program, without other algorithms.
     """
-    with _staged_program(path, kind) as program:
+    with staged_program(path, kind) as program:
         found = list[tuple[Site, RewriteScript]]()
         for site in filter(plan.has_choice, _sites(program, kind)):
             with suppress(CompilerError):
@@ -111,19 +116,19 @@ def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, Rewr
 
 def script_of(path: str, kind: str, plan: Plan) -> RewriteScript:
     """Return the script of a plan with rewrites that apply to a program; ``kind`` as in :func:`rewritten_plans`."""
-    with _staged_program(path, kind) as program:
+    with staged_program(path, kind) as program:
         return _script(plan, program)
 
 
 def script_where_it_applies(path: str, kind: str, plan: Plan) -> RewriteScript | None:
     """Return what :func:`script_of` does; None where the rewrites do not apply to a program."""
-    with _staged_program(path, kind) as program:
+    with staged_program(path, kind) as program:
         return _script(plan, program) if _applies(plan, program) else None
 
 
 def sites_of(path: str, kind: str, plan: Plan) -> tuple[StagedSite, ...]:
     """Return the sites of a plan that applies to a program, those that a flag changes last; arguments as there."""
-    with _staged_program(path, kind) as program:
+    with staged_program(path, kind) as program:
         return tuple(sites(plan.changes, program))
 
 
@@ -133,7 +138,7 @@ def kept(path: str, plan: Plan, values: Mapping[str, Value]) -> Rewritten:
     Raises:
         UserError: The compiler rejects the program, or it has none of these sites.
     """
-    with _staged_program(path) as program:
+    with staged_program(path) as program:
         keeping = _keeping(plan, program, values)
         if not keeping.steps:
             raise UserError(f"{path}: the program has no site that the decisions about {plan.name} leave as it was")
@@ -149,7 +154,7 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
     Raises:
         UserError: The compiler rejects the program, or has no such plan.
     """
-    with _staged_program(path, kind) as program:
+    with staged_program(path, kind) as program:
         plans = [plan for plan in _plans(kind, cores) if plan.name == values[VARIANT] and applies(plan.steps, program)]
         plan = ProgramSpace(tuple(plans), _sites(program, kind)).decided(values)
         if plan is not None:
@@ -211,7 +216,7 @@ def parsed_program(path: str) -> Iterator[ir.Module]:
 
 
 @contextmanager
-def _staged_program(path: str, kind: str = CPU) -> Iterator[StagedProgram]:
+def staged_program(path: str, kind: str = CPU) -> Iterator[StagedProgram]:
     """Give the program with what rewrites make of it on a kind of device; no kind is needed where all make the same."""
     with parsed_program(path) as program:
         yield StagedProgram(program, kind)
