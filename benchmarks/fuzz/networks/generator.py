@@ -79,7 +79,7 @@ class RandomNetwork:
 def random_network(seed: int) -> RandomNetwork:
     """Return the network of a seed: layers on its image, or on any image between, with one to four results."""
     rng = np.random.default_rng(seed)
-    draft = Network(rng, whole=bool(rng.random() < 0.5), evaluates=seed % 2 == 0)
+    draft = Network(rng, whole=bool(rng.random() < 0.5))
     draft.form, draft.stores = draft.any_of(FORMS), bool(rng.random() < 0.85)
     sizes = [draft.any_of([7, 8, 9, 12, 14, 16])] * draft.form.spatial
     if rng.random() < 0.3:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,13 +19,14 @@ from benchmarks.fuzz.networks.worker import Ran
 from benchmarks.fuzz.programs import RandomProgram
 from mlir_sched.compiler.worker_process import JobError, WorkerLimits
 from mlir_sched.compiler.worker_set import WorkerSet
-from mlir_sched.errors import CompilerError, FailureClass, MlirSchedError, ScriptError
+from mlir_sched.errors import CompilerError, FailureClass, MlirSchedError, ScriptError, UserError
 from mlir_sched.library import RewriteScript
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import Attempt
 from mlir_sched.program.plan import Plan
+from mlir_sched.program.repair import NO_REPAIR
 from mlir_sched.program.rewrites.pipeline import StagedSite
 from mlir_sched.program.rewrites.repair.repaired import REPAIRED
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -40,8 +41,6 @@ LIMITS = WorkerLimits(timeout_s=120.0)
 """Limits of a job for one program, which is compiled in a second, or in ten beside much other work."""
 TOGETHER = 8
 """Most programs that are compiled together: one that is not compiled costs the others a second compilation."""
-AT_LOADING = "--iree-opt-const-eval=false"
-"""The flag with which a program computes what follows from constants when it is loaded."""
 WORKERS = 4
 """Processes that wait for jobs, each with flags of its own; one works at a time."""
 KEPT_SITES = "kept sites"
@@ -54,6 +53,8 @@ _RUN = "benchmarks.fuzz.networks.worker:compiled_and_run"
 _TOGETHER = "benchmarks.fuzz.networks.worker:run_together"
 Rewritten = tuple[Plan, RewriteScript | None]
 """A plan, and the script of its rewrites if it has any."""
+NOTHING = RewrittenPlans((), {}, {}, (), NO_REPAIR)
+"""What can be made of a program to which no plan applies."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,10 @@ class Case:
     Attributes:
         program: The program.
         path: Its file.
-        flags: Compiler flags that go with it.
     """
 
     program: RandomProgram
     path: Path
-    flags: tuple[str, ...] = ()
 
     @cached_property
     def expected(self) -> Expected:
@@ -104,16 +103,28 @@ class Laboratory:
     def judge(self, network: RandomNetwork, seed: int) -> NetworkJudgement:
         """Return what becomes of a network under IREE's own code and every plan that is offered.
 
-        Where IREE does not compile its default code, no plan is tried, as in a run.
+        Where IREE does not compile its default code, no plan counts, as in a run.
+
+        Raises:
+            UserError: What a distribution registers cannot be loaded.
         """
         case = self._case(network)
-        default, *flagged = self._own
-        first = self._judged(case, default, None)
-        found = [first]
-        if first.fate is not Fate.REJECTED:
-            found += [self._judged(case, plan, None) for plan in flagged]
-            found += self._rewritten(case, first)
-        return NetworkJudgement(seed, network.size, tuple(found))
+        made, lost = NOTHING, list[PlanJudgement]()
+        try:
+            made = self._offered(case.path)
+        except UserError:
+            if self._judged(case, self._own[0], None).fate is not Fate.REJECTED:
+                raise
+        except (JobError, ChildError, CompilerError) as error:
+            lost = [_without_script(ALL, error)]
+        own: list[Rewritten] = [(plan, None) for plan in self._own]
+        right = self._right_by_flags([*own, *made.plans], case)
+        first, *flagged = (
+            _judgement(plan, None, Fate.RIGHT) if plan in right else self._judged(case, plan, None)
+            for plan in self._own
+        )
+        found = [] if first.fate is Fate.REJECTED else [*flagged, *lost, *self._rewritten(case, first, made, right)]
+        return NetworkJudgement(seed, network.size, (first, *found))
 
     def judge_plan(self, network: RandomNetwork, plan: Plan) -> PlanJudgement:
         """Return what becomes of a network under one plan.
@@ -140,27 +151,34 @@ class Laboratory:
     def _case(self, network: RandomNetwork) -> Case:
         program, path = network.program, self._folder / "network.mlir"
         path.write_text(program.text)
-        return Case(program, path, () if network.draft.evaluates else (AT_LOADING,))
+        return Case(program, path)
 
-    def _rewritten(self, case: Case, first: PlanJudgement) -> list[PlanJudgement]:
-        """Return what becomes of a program that is repaired, if it needs that, and under every plan with rewrites."""
-        try:
-            made = self._offered(case.path)
-        except (JobError, ChildError, CompilerError) as error:
-            return [_without_script(ALL, error)]
+    def _rewritten(
+        self, case: Case, first: PlanJudgement, made: RewrittenPlans, right: Collection[Plan]
+    ) -> list[PlanJudgement]:
+        """Return what becomes of a program that is repaired, if it needs that, and under every plan with rewrites.
+
+        Args:
+            first: What became of IREE's default code.
+            made: What can be made of the program.
+            right: Plans that are known to be right.
+        """
         found = [_without_script(name, CompilerError(text)) for name, text in made.refused.items()]
         found += [_without_script(name, JobError(text)) for name, text in made.raised.items()]
         if made.repair.script is not None:
             first = self._judged(case, Plan(), made.repair.script)
             found.append(first)
-        by_flags: dict[tuple[str, ...], list[Rewritten]] = {}
-        for each in made.plans:
-            by_flags.setdefault(self._flags(case, each[0]), []).append(each)
-        right = {plan for group in by_flags.values() for plan in self._right(case, group)}
         for plan, script in made.plans:
             judged = [_judgement(plan, script, Fate.RIGHT)] if plan in right else self._with_mended(case, plan, script)
             found += [_beside(each, first) for each in judged]
         return found
+
+    def _right_by_flags(self, programs: Sequence[Rewritten], case: Case) -> set[Plan]:
+        """Return the plans of those programs that are right when they are compiled with others of the same flags."""
+        groups: dict[tuple[str, ...], list[Rewritten]] = {}
+        for each in programs:
+            groups.setdefault(self._flags(each[0]), []).append(each)
+        return {plan for group in groups.values() for plan in self._right(case, group)}
 
     def _offered(self, path: Path) -> RewrittenPlans:
         """Return the plans that are offered for a program, those with other algorithms among them."""
@@ -179,7 +197,7 @@ class Laboratory:
         if len(programs) < 2:
             return []
         if len(programs) <= TOGETHER:
-            flags, scripts = self._flags(case, programs[0][0]), [script for _, script in programs]
+            flags, scripts = self._flags(programs[0][0]), [script for _, script in programs]
             limits = replace(LIMITS, timeout_s=len(programs) * LIMITS.timeout_s)
             with suppress(MlirSchedError):
                 ran = self._call(flags, _TOGETHER, str(case.path), scripts, case.program.arrays, limits=limits)
@@ -215,7 +233,7 @@ class Laboratory:
         """Return what becomes of a program under a plan, judged alone."""
         made = partial(_judgement, plan, script)
         try:
-            ran: Ran = self._call(self._flags(case, plan), _RUN, str(case.path), script, case.program.arrays)
+            ran: Ran = self._call(self._flags(plan), _RUN, str(case.path), script, case.program.arrays)
         except (JobError, ChildError) as error:
             return made(*_failed(error))
         if ran.outputs is None:
@@ -226,9 +244,9 @@ class Laboratory:
             return made(Fate.MISCOMPILED if script is None else Fate.WRONG, difference)
         return made(Fate.RIGHT)
 
-    def _flags(self, case: Case, plan: Plan) -> tuple[str, ...]:
-        """Return the compiler flags of the target, of a program and of a plan, each once."""
-        return tuple(dict.fromkeys((*self._target.flags, *case.flags, *plan.flags)))
+    def _flags(self, plan: Plan) -> tuple[str, ...]:
+        """Return the compiler flags of the target and of a plan, each once."""
+        return tuple(dict.fromkeys((*self._target.flags, *plan.flags)))
 
     def _call(self, flags: tuple[str, ...], job: str, *arguments: Any, limits: WorkerLimits = LIMITS) -> Any:
         """Return the result of a job in a worker with some flags; raises what ``Worker.wait`` raises."""

@@ -22,14 +22,11 @@ class Network(Draft):
     Attributes:
         form: The layout of its images.
         stores: Whether weights are constants of the program; arguments otherwise.
-        evaluates: Whether IREE computes what follows from weights alone when it compiles the program; else that is done
-            when the program is loaded, as where weights are parameters.
         images: What further layers may read, the latest last.
     """
 
     form: Form = field(default_factory=Form)
     stores: bool = True
-    evaluates: bool = True
     images: list[Value] = field(default_factory=list)
 
     def offered(self, image: Value) -> Value:

@@ -1,4 +1,4 @@
-"""What a worker process does for :mod:`benchmarks.fuzz.networks.laboratory`: finds plans, compiles and runs networks."""
+"""What a worker does for :mod:`benchmarks.fuzz.networks.laboratory`: finds plans, and compiles and runs networks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -85,10 +85,15 @@ def compiled_and_run(path: str, rewrite: RewriteScript | None, inputs: Sequence[
             return Ran(None, stage, str(error))
 
 
-def run_together(path: str, rewrites: Sequence[RewriteScript], inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
+def run_together(
+    path: str, rewrites: Sequence[RewriteScript | None], inputs: Sequence[Array]
+) -> list[tuple[Array, ...]]:
     """Compile what scripts make of a program as functions of one module, and return what each of them returns.
 
-    Scripts that make the same of the program have one function. Dispatches that programs have in common are compiled once.
+    Scripts that make the same have one function. Dispatches that programs have in common are compiled once.
+
+    Args:
+        rewrites: The scripts; None for the program as it is.
 
     Raises:
         CompilerError: One of them is not compiled.
@@ -102,7 +107,8 @@ def run_together(path: str, rewrites: Sequence[RewriteScript], inputs: Sequence[
             program = compilation.module()
         made = [program.clone().operation for _ in rewrites]
         for rewrite, each in zip(rewrites, made, strict=True):
-            _apply(rewrite, each)
+            if rewrite is not None:
+                _apply(rewrite, each)
         texts = [str(each) for each in made]
         distinct = dict(zip(texts, made, strict=True))
         with Compilation() as compilation:
