@@ -33,9 +33,12 @@ from benchmarks.fuzz.networks.laboratory import TOGETHER, Case, Laboratory
 from benchmarks.fuzz.networks.network import KIND, Network
 from benchmarks.fuzz.networks.reduction import reduced
 from benchmarks.kept import judged_once
-from mlir_sched.errors import CompilerError
+from mlir_sched.compiler.worker_process import JobError
+from mlir_sched.errors import CompilerError, MlirSchedError, UserError
 from mlir_sched.library import RewriteScript
+from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.plan import KeptSite, Plan
+from mlir_sched.program.worker.rewriting import RewrittenPlans
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 
@@ -226,6 +229,41 @@ def test_a_program_that_is_not_compiled_leaves_the_others_to_be_judged_together(
     found = laboratory._right(Case(program, tmp_path), [(plan, RewriteScript(plan.name, "", "", "")) for plan in plans])
     assert "".join(plan.name for plan in found) == "abdefgij"
     assert max(map(len, together)) <= TOGETHER
+
+
+@pytest.mark.parametrize(
+    ("error", "default", "fates"),
+    [
+        (UserError("not read"), Fate.REJECTED, [Fate.REJECTED]),
+        (JobError("KeyError: 'x'"), Fate.REJECTED, [Fate.REJECTED]),
+        (JobError("KeyError: 'x'"), Fate.RIGHT, [Fate.RIGHT, Fate.INTERNAL]),
+        (ChildCrashError("signal 11"), Fate.RIGHT, [Fate.RIGHT, Fate.REJECTED]),
+    ],
+)
+def test_plans_that_are_lost_count_where_iree_compiles_the_network(
+    error: MlirSchedError, default: Fate, fates: list[Fate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laboratory = laboratory_without_plans(error, default, tmp_path, monkeypatch)
+    assert [each.fate for each in laboratory.judge(joined_parts(), 0).plans] == fates
+
+
+def test_what_cannot_be_loaded_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = laboratory_without_plans(UserError("cannot be loaded"), Fate.RIGHT, tmp_path, monkeypatch)
+    with pytest.raises(UserError, match="cannot be loaded"):
+        laboratory.judge(joined_parts(), 0)
+
+
+def laboratory_without_plans(
+    error: MlirSchedError, default: Fate, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Laboratory:
+    """Return a laboratory in which plans end with an error, and IREE's own code in some way."""
+
+    def offered(*_: object) -> RewrittenPlans:
+        raise error
+
+    monkeypatch.setattr(Laboratory, "_offered", offered)
+    monkeypatch.setattr(Laboratory, "_judged", lambda *_: PlanJudgement("default", (), default))
+    return Laboratory(FIXED, folder)
 
 
 @pytest.mark.promise

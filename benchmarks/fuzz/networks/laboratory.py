@@ -118,7 +118,7 @@ class Laboratory:
         except (JobError, ChildError, CompilerError) as error:
             lost = [_without_script(ALL, error)]
         own: list[Rewritten] = [(plan, None) for plan in self._own]
-        right = self._right_by_flags([*own, *made.plans], case)
+        right = self._right_by_flags(case, [*own, *made.plans])
         first, *flagged = (
             _judgement(plan, None, Fate.RIGHT) if plan in right else self._judged(case, plan, None)
             for plan in self._own
@@ -173,7 +173,7 @@ class Laboratory:
             found += [_beside(each, first) for each in judged]
         return found
 
-    def _right_by_flags(self, programs: Sequence[Rewritten], case: Case) -> set[Plan]:
+    def _right_by_flags(self, case: Case, programs: Sequence[Rewritten]) -> set[Plan]:
         """Return the plans of those programs that are right when they are compiled with others of the same flags."""
         groups: dict[tuple[str, ...], list[Rewritten]] = {}
         for each in programs:
