@@ -216,7 +216,7 @@ def test_a_program_that_is_not_compiled_leaves_the_others_to_be_judged_together(
     plans = [Plan((Named(name),)) for name in "abcdefghij"]
     right, together = [array.astype(np.float32) for array in program.evaluate()], list[str]()
 
-    def called(self: Laboratory, flags: tuple[str, ...], job: str, *arguments: Any, **_: object) -> list[list[Array]]:
+    def called(self: Laboratory, flags: tuple[str, ...], job: str, *arguments: Any) -> list[list[Array]]:
         _, scripts, _ = arguments
         names = "".join(script.name for script in scripts)
         together.append(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 
 LIMITS = WorkerLimits(timeout_s=120.0)
-"""Limits of a job for one program, which is compiled in a second, or in ten beside much other work."""
+"""Limits of a job; a program is compiled in a second, or in ten beside much other work."""
 TOGETHER = 8
 """Most programs that are compiled together: one that is not compiled costs the others a second compilation."""
 WORKERS = 4
@@ -198,9 +198,8 @@ class Laboratory:
             return []
         if len(programs) <= TOGETHER:
             flags, scripts = self._flags(programs[0][0]), [script for _, script in programs]
-            limits = replace(LIMITS, timeout_s=len(programs) * LIMITS.timeout_s)
             with suppress(MlirSchedError):
-                ran = self._call(flags, _TOGETHER, str(case.path), scripts, case.program.arrays, limits=limits)
+                ran = self._call(flags, _TOGETHER, str(case.path), scripts, case.program.arrays)
                 each = zip(programs, ran, strict=True)
                 return [plan for (plan, _), outputs in each if not case.expected.difference(outputs)]
         middle = len(programs) // 2
@@ -248,13 +247,13 @@ class Laboratory:
         """Return the compiler flags of the target and of a plan, each once."""
         return tuple(dict.fromkeys((*self._target.flags, *plan.flags)))
 
-    def _call(self, flags: tuple[str, ...], job: str, *arguments: Any, limits: WorkerLimits = LIMITS) -> Any:
+    def _call(self, flags: tuple[str, ...], job: str, *arguments: Any) -> Any:
         """Return the result of a job in a worker with some flags; raises what ``Worker.wait`` raises."""
         worker = self._workers.borrow(flags)
         assert worker is not None, "one job runs at a time"
         try:
             worker.submit(job, *arguments)
-            result = worker.wait(limits)
+            result = worker.wait(LIMITS)
         except ChildError:
             self._workers.end(worker)
             raise
