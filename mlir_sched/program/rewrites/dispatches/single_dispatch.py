@@ -38,10 +38,11 @@ class SingleDispatch(ProgramRewrite):
         if len(functions) != 1 or len(functions[0].operation.regions[0].blocks) != 1:
             return False
         ops = [op for op in functions[0].operation.regions[0].blocks[0] if op.operation.name.startswith("linalg.")]
-        results = [result.type for op in ops for result in op.operation.results]
-        tensors = [value.type for op in ops for value in op.operation.operands if isinstance(value.type, ir.ShapedType)]
-        small = all(t.has_static_shape and prod(t.shape) <= MAX_ELEMENTS for t in (*tensors, *results))
-        return 2 <= len(ops) <= MAX_OPS and small and any(prod(t.shape) == 1 for t in results)
+        tensors = [value.type for op in ops for value in (*op.operation.operands, *op.operation.results)]
+        small = all(
+            t.has_static_shape and prod(t.shape) <= MAX_ELEMENTS for t in tensors if isinstance(t, ir.ShapedType)
+        )
+        return 2 <= len(ops) <= MAX_OPS and small and any(_is_full_reduction(op.operation) for op in ops)
 
     def append(self, library: ir.Module, program: WalkedProgram, found: Any) -> str:
         """Append the sequence that applies IREE's pass; see :meth:`ProgramRewrite.append`."""
@@ -57,3 +58,9 @@ class SingleDispatch(ProgramRewrite):
 
         append_sequence(library, self.name, rewrite, consumes=True)
         return self.name
+
+
+def _is_full_reduction(op: Any) -> bool:
+    """Say whether an op computes one number from a tensor of several; one of numbers alone may be of constants."""
+    sizes = [prod(value.type.shape) for value in op.operands if isinstance(value.type, ir.ShapedType)]
+    return any(prod(result.type.shape) == 1 for result in op.results) and max(sizes) > 1

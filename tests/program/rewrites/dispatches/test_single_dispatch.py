@@ -18,6 +18,30 @@ pytestmark = pytest.mark.promise
 
 NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()
 
+SCALED = """
+func.func @scaled(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %e = tensor.empty() : tensor<f32>
+  %s = linalg.generic {indexing_maps = [affine_map<() -> ()>], iterator_types = []} outs(%e : tensor<f32>) {
+  ^bb0(%o: f32):
+    %n = arith.constant 60.0 : f32
+    %one = arith.constant 1.0 : f32
+    %r = arith.divf %one, %n : f32
+    linalg.yield %r : f32
+  } -> tensor<f32>
+  %m = tensor.empty() : tensor<8x16xf32>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%x, %s : tensor<8x16xf32>, tensor<f32>) outs(%m : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.mulf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
+"""
+"""A program with a number that is computed of constants, as folding leaves some."""
+
 
 def test_single_dispatch_computes_the_same(tmp_path: Path) -> None:
     model = write(tmp_path, NORM)
@@ -35,8 +59,9 @@ def test_single_dispatch_computes_the_same(tmp_path: Path) -> None:
         NORM.replace("256x256", "2048x1024"),
         NORM + "func.func @same(%x: tensor<1xf32>) -> tensor<1xf32> { return %x : tensor<1xf32> }",
         (ROOT / "benchmarks" / "models" / "softmax.mlir").read_text(),
+        SCALED,
     ],
-    ids=["large", "two functions", "no full reduction"],
+    ids=["large", "two functions", "no full reduction", "a number of constants"],
 )
 def test_a_program_that_gains_nothing_as_one_dispatch_is_left(text: str, tmp_path: Path) -> None:
     assert not applies(SingleDispatch(), write(tmp_path, text))
