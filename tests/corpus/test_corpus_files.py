@@ -94,6 +94,24 @@ TEXT = text_of_task()
         (damaged(lambda lines: lines[1]["trace"].pop("decisions")), "line 2 .* not a trace"),
         (damaged(lambda lines: lines.append(lines[1])), "twice"),
     ],
+    ids=[
+        "empty",
+        "plain text",
+        "no line",
+        "no Unicode",
+        "cut off",
+        "cut line",
+        "another format",
+        "no target",
+        "a negative time",
+        "no dispatch",
+        "neither time nor failure",
+        "no number",
+        "an origin of nobody's",
+        "another failure",
+        "no decisions",
+        "a line twice",
+    ],
 )
 def test_what_is_damaged_or_foreign_is_refused_in_one_line(path: Path, content: bytes, why: str) -> None:
     path.write_bytes(content)
