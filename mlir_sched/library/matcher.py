@@ -111,24 +111,31 @@ def append_comparison_with_constants(handle: Any, op: Any) -> None:
         append_comparison_of_body(handle, op)
 
 
-def append_comparison_of_body(handle: Any, op: Any, is_given: Callable[[Any], bool] = lambda _: False) -> None:
+def append_comparison_of_body(
+    handle: Any, op: Any, is_given: Callable[[Any], bool] = lambda _: False
+) -> list[tuple[Any, list[Any]]]:
     """Append a comparison of every value that the body of an op yields.
 
     Args:
         handle: A handle on the compared op.
         op: The op.
         is_given: Says of a value from which others are computed whether the comparison ends there.
+
+    Returns:
+        Per value that an op makes, a handle on the values at which its comparison ends, and these values.
     """
     *_, terminator = [inner.operation for inner in op.regions[0].blocks[0]]
     with ir.Location.name("yield"):
         yielding = _find(terminator.name, handle)
     _require_count(yielding, 1)
+    ends = list[tuple[Any, list[Any]]]()
     for number, operand in enumerate(terminator.operands):
         made_by = producer(operand)
         if made_by is not None and made_by.name not in _LEAVES:
             with ir.Location.name("yielded"):
                 found = transform.GetProducerOfOperand(transform.AnyOpType.get(), yielding, number).result
-            _emit_dag(found, _needed_by(made_by, is_given))
+            ends.append(_emit_dag(found, _needed_by(made_by, is_given)))
+    return ends
 
 
 def _needed_by(root: Any, is_given: Callable[[Any], bool] = lambda _: False) -> list[Any]:
@@ -187,8 +194,12 @@ def _split(handle: Any, count: int) -> Sequence[Any]:
         return list(transform.SplitHandleOp([transform.AnyOpType.get()] * count, handle).results)
 
 
-def _emit_dag(handle: Any, needed: Sequence[Any]) -> None:
-    """Emit a comparison of the last op, and of the other ops up to leaves and arguments, with clones of all of them."""
+def _emit_dag(handle: Any, needed: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Emit a comparison of the last op, and of the other ops up to leaves and arguments, with clones of all of them.
+
+    Returns:
+        A handle on the values at which the comparison ends, and these values.
+    """
     inner = [op for op in needed if op.name not in _LEAVES]
     made = {result for op in inner for result in op.results}
     leaves = dict.fromkeys(value for op in inner for value in _used(op) if value not in made)
@@ -200,6 +211,7 @@ def _emit_dag(handle: Any, needed: Sequence[Any]) -> None:
             _remap(copy, values)
             values |= dict(zip(op.results, copy.results, strict=True))
         transform.YieldOp()
+    return block.owner.operation.results[0], [*leaves]
 
 
 def _used(op: Any) -> Iterator[Any]:

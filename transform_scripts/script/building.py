@@ -92,18 +92,20 @@ def append_dag(handle: ir.Value, leaves: Sequence[ir.Type]) -> ir.Block:
 
 
 def append_inlined_call(
-    target: ir.Value, inputs: ir.Value, outputs: ir.Value, function: ir.Value, *, any_size: bool = False
+    target: ir.Value, inputs: ir.Value, outputs: ir.Value | None, function: ir.Value, *, any_size: bool = False
 ) -> None:
     """Append the replacement of an op's results by a function's results; the call is inlined behind the op.
 
     Args:
+        outputs: The results; None for a function without any, which replaces nothing.
         any_size: Whether tensors may have other sizes than those of the function, where these are not known.
     """
+    replaced = [] if outputs is None else [outputs]
     call = ir.Operation.create(
         "transform.util.cast_and_call",
-        operands=[target, inputs, outputs, function],
+        operands=[target, inputs, *replaced, function],
         attributes={
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 1]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(replaced), 1]),
             "inline_call": ir.UnitAttr.get(),
             "insert_after": ir.UnitAttr.get(),
         },

@@ -68,7 +68,7 @@ class DagSite(ABC):
     @property
     def kind(self) -> tuple[Any, ...]:
         """A key, equal for sites that the same matcher finds, and that the same replacement is right for."""
-        return *self.ops, *map(kind, self.made_of(self.root))
+        return *self.ops, *(OpSite(op).kind for op in self.made_of(self.root))
 
     @property
     def readers(self) -> dict[Path, int]:
@@ -215,11 +215,6 @@ def seen(op: Any) -> tuple[Any, ...]:
     """
     name, attributes, body, *types = OpSite(op).kind
     return name, attributes, _yielded(op) if captured(op) else body, *types
-
-
-def kind(op: Any) -> tuple[Any, ...]:
-    """Return a key, equal for ops that compute the same of their operands, and that a matcher does not tell apart."""
-    return *OpSite(op).kind, _yielded(op) if captured(op) else ()
 
 
 def _yielded(op: Any) -> tuple[Any, ...]:

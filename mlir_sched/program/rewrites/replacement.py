@@ -139,8 +139,8 @@ def included(symbol: str, handle: Any) -> Any:
 
 
 def split(handle: Any, number: int) -> Sequence[Any]:
-    """Emit a handle on every op of a handle on so many ops."""
-    return list(transform.SplitHandleOp([transform.AnyOpType.get()] * number, handle).results)
+    """Emit a handle on every op, or value, of a handle on so many."""
+    return list(transform.SplitHandleOp([handle.type] * number, handle).results)
 
 
 def passing(handle: Any, symbol: str) -> Any:
@@ -188,9 +188,9 @@ def operand_of(handle: Any, *operands: int) -> Any:
     return _values("transform.get_operand", handle, operands)
 
 
-def operands_of(handle: Any) -> Any:
-    """Emit a handle on the values of all operands."""
-    return _values("transform.get_operand", handle, ())
+def operands_of(handle: Any, but: int = 0) -> Any:
+    """Emit a handle on the values of all operands, but for so many of the last ones."""
+    return _values("transform.get_operand", handle, range(-but, 0), inverted=True)
 
 
 def result_of(handle: Any, number: int = 0) -> Any:
@@ -237,11 +237,11 @@ def replace_by(results: Sequence[Result], function: Any, inputs: Sequence[Any], 
     append_inlined_call(results[0][0], given, outputs, function, any_size=any_size)
 
 
-def _values(name: str, handle: Any, numbers: Sequence[int]) -> Any:
-    """Emit a handle on some operands or results of an op, or on all of them where none is given."""
+def _values(name: str, handle: Any, numbers: Sequence[int], *, inverted: bool = False) -> Any:
+    """Emit a handle on some operands or results of an op; on all others where inverted."""
     attributes: dict[str, ir.Attribute] = {"raw_position_list": ir.DenseI64ArrayAttr.get(list(numbers))}
-    if not numbers:
-        attributes["is_all"] = ir.UnitAttr.get()
+    if inverted:
+        attributes["is_inverted" if numbers else "is_all"] = ir.UnitAttr.get()
     found = [transform.AnyValueType.get()]
     return ir.Operation.create(name, operands=[handle], results=found, attributes=attributes).result
 

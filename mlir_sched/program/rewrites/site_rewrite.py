@@ -12,6 +12,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import REWRITTEN
+from mlir_sched.compiler.operations import captured, constant_of
 from mlir_sched.program.rewrites.replacement import (
     append_function,
     append_sequence,
@@ -246,14 +247,18 @@ class OpSite:
 
 
 def _body_of(op: Any) -> tuple[Any, ...]:
-    """Return the ops of an op's body, if it has one, as plain data; their text would contain names of values."""
+    """Return the ops of an op's body, if it has one, as plain data; their text would contain names of values.
+
+    In front of them are the constants that it uses from outside, by the order in which it uses what is outside.
+    """
     if not len(op.regions):
         return ()
-    block = op.regions[0].blocks[0]
-    numbers = {value: number for number, value in enumerate(block.arguments)}
-    found = []
+    block, outside = op.regions[0].blocks[0], dict.fromkeys(captured(op))
+    numbers = {value: number for number, value in enumerate((*block.arguments, *outside))}
+    found = list(map(constant_of, outside))
     for inner in (one.operation for one in block):
-        found.append((inner.name, attributes_of(inner), tuple(numbers.get(value) for value in inner.operands)))
+        types = (value.type for value in (*inner.operands, *inner.results))
+        found.append((inner.name, attributes_of(inner), tuple(numbers.get(value) for value in inner.operands), *types))
         numbers |= {value: len(numbers) + place for place, value in enumerate(inner.results)}
     return tuple(found)
 

@@ -7,7 +7,7 @@ where the indices are constants.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +15,11 @@ import numpy as np
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.channels.places import Known, constant_numbers, has_integers, is_stated
-from mlir_sched.program.rewrites.constant_values import constant_key
-from mlir_sched.program.rewrites.layout.body import EXTRACT, INDEX, Body
-from mlir_sched.program.rewrites.layout.forms import match_form
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, is_elementwise
-from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
+from mlir_sched.program.rewrites.placed.body import EXTRACT, INDEX, Body
+from mlir_sched.program.rewrites.placed.links import Link
 
-_YIELD = "linalg.yield"
-_PURE = ("arith.", INDEX, EXTRACT, _YIELD)
+_PURE = ("arith.", INDEX, EXTRACT, "linalg.yield")
 
 
 class Gather(NamedTuple):
@@ -43,8 +40,9 @@ def gather(op: Any) -> Gather | None:
     """Return an op as a gather along one dimension at known places inside of a tensor; None for any other op."""
     if op.name != GENERIC or not is_elementwise(op):
         return None
-    body, read = Body(op), read_of(op)
-    if read not in body.reads or not body.is_plain or not all(one.name.startswith(_PURE) for one in walk(op)):
+    body = Body(op)
+    read = producer(body.elements[0])
+    if body.reads != [read] or not body.is_plain or not all(one.name.startswith(_PURE) for one in walk(op)):
         return None
     if not all(has_integers(operand) for _, operand in _indices(op)):
         return None
@@ -59,40 +57,13 @@ def gather(op: Any) -> Gather | None:
     return Gather(source, moved[0], places[moved[0]])
 
 
-def is_gather(op: Any) -> bool:
-    """Say whether the body of an op reads the elements of its result."""
-    return bool(op.name == GENERIC and Body(op).reads)
-
-
-def read_of(gather: Any) -> Any:
-    """Return the op that makes the elements of a gather's result."""
-    return producer(Body(gather).elements[0])
-
-
-def source_handle(handle: Any) -> Any:
-    """Emit a handle on the tensor that a gather reads, from one on the gather."""
-    return operand_of(_read(handle), 0)
-
-
-def match_gather(handle: Any, op: Any) -> None:
-    """Emit the comparison of a gather: its body, and the indices that stand in the text of the program."""
-    match_form(handle, op)
-    for place, operand in _indices(op):
-        if is_stated(operand):
-            match_dag(producer(operand), [], producer_of(handle, place))
-    read = _read(handle)
-    for number, place in enumerate(read_of(op).operands):
-        if (index := producer(place)) is not None and index.name == INDEX:
-            only_op(producer_of(read, number), INDEX, {"dim": index.attributes["dim"]})
-
-
-def indices_key(op: Any) -> tuple[Hashable, ...]:
-    """Return a key of the indices that :func:`match_gather` compares."""
-    return tuple(constant_key(operand) if is_stated(operand) else None for _, operand in _indices(op))
+def stated_indices(op: Any) -> list[Link]:
+    """Return the indices of a gather that stand in the text of the program, as it reads them."""
+    return [Link(op, place) for place, operand in _indices(op) if is_stated(operand)]
 
 
 def unseen_indices(op: Any) -> Iterator[tuple[int, Numbers]]:
-    """Yield the places, among operands, of indices that :func:`match_gather` does not compare, and their elements."""
+    """Yield the places, among operands, of indices that do not (:func:`stated_indices`), and their elements."""
     for place, operand in _indices(op):
         numbers = None if is_stated(operand) else constant_numbers(operand)
         if numbers is not None:
@@ -100,10 +71,6 @@ def unseen_indices(op: Any) -> Iterator[tuple[int, Numbers]]:
 
 
 def _indices(op: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the operands of a gather, but where the result is put, with their places."""
-    return ((place, op.operands[place]) for place in range(len(op.operands) - 1))
-
-
-def _read(handle: Any) -> Any:
-    """Emit a handle on the op that makes the elements of a gather's result."""
-    return producer_of(only_op(handle, _YIELD), 0)
+    """Yield the operands of a gather, but where the result is put, with their places; none of another op."""
+    is_gather = op.name == GENERIC and Body(op).reads
+    return ((place, op.operands[place]) for place in range(len(op.operands) - 1 if is_gather else 0))

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.linalg_ops import constant, dims_map, generic, number, with_parts
+from mlir_sched.program.rewrites.placed.links import Link
 
 
 class Guard(NamedTuple):

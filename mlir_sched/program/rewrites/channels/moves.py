@@ -14,7 +14,6 @@ import numpy as np
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.channels.gathers import gather
-from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.linalg_ops import (
     COLLAPSE,
@@ -29,6 +28,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     numbers_of,
     region_of,
 )
+from mlir_sched.program.rewrites.placed.links import Link, Read
 
 T = TypeVar("T")
 REORDERING = (GENERIC, TRANSPOSE)
@@ -88,7 +88,7 @@ def read_span(op: Any, span: Span) -> Span | None:
 def read_links(op: Any) -> list[Link]:
     """Return the values whose channels a move moves, as it reads them."""
     if op.name == GENERIC:
-        return [Link(op, None)]
+        return [Read(op, 0)]
     return [Link(op, place) for place in range(len(op.operands) if op.name == CONCAT else 1)]
 
 

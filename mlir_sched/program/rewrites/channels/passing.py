@@ -14,7 +14,6 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captures_constants_alone, producer, walk
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.dag_site import Path
 from mlir_sched.program.rewrites.linalg_ops import (
@@ -30,6 +29,7 @@ from mlir_sched.program.rewrites.linear.facts import Facts
 from mlir_sched.program.rewrites.linear.linear_op import source_loops
 from mlir_sched.program.rewrites.linear.moves import repeated
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around, sides_of
+from mlir_sched.program.rewrites.placed.links import Link
 
 
 @dataclass(frozen=True)

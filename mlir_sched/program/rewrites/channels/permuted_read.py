@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mlir_sched.program.rewrites.channels.gathers import is_gather, unseen_indices
+from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.channels.gathers import stated_indices, unseen_indices
 from mlir_sched.program.rewrites.channels.guarded import Guard
-from mlir_sched.program.rewrites.channels.links import Link
 from mlir_sched.program.rewrites.channels.moves import Span, moved, read_links
 from mlir_sched.program.rewrites.channels.order import ChannelRun, Numbers, numbered, runs, sorted_places
 from mlir_sched.program.rewrites.channels.origin import Origin
 from mlir_sched.program.rewrites.channels.passing import Passing
-from mlir_sched.program.rewrites.layout.forms import form_of
-from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedSite
 from mlir_sched.program.rewrites.linear.linear_op import INIT, Linear
+from mlir_sched.program.rewrites.placed.links import Link
+from mlir_sched.program.rewrites.placed.placed_rewrite import PlacedSite
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class PermutedRead(PlacedSite):
         """What the linear op, the ops in front of it and the moves read that has to be what it is."""
         steps = (link for step in self.steps for link in step.links)
         moves = (link for op in self.origin.moves for link in read_links(op))
-        return [Link(self.op, self.linear.image), *steps, *moves]
+        return [Link(self.op, self.linear.image), *steps, *moves, *self._stated]
 
     @cached_property
     def leaves(self) -> list[Link]:
@@ -73,38 +73,22 @@ class PermutedRead(PlacedSite):
         own = (Link(self.op, place) for place in (self.linear.weights, INIT))
         return [*map(read.__getitem__, self.origin.sources), *own, *passed, *(guard.link for guard in self.guards)]
 
-    @property
-    def inputs(self) -> list[Any]:
-        """The values that the replacement is computed from."""
-        return [link.value for link in self.leaves]
-
-    @property
-    def targets(self) -> tuple[Any, ...]:
-        """The linear op, and the others that read what the replacement is computed from."""
-        return tuple(dict.fromkeys((self.op, *(link.op for link in self.leaves))))
-
-    @property
-    def placed(self) -> list[Any]:
-        """All ops that are compared."""
-        return list(dict.fromkeys((*(link.op for link in self.links), *self._computing)))
-
     @cached_property
-    def form(self) -> tuple[Hashable, ...]:
-        """A key, equal for sites that compute alike, of what a script finds alike."""
-        targets = self.targets
-        leaves = ((targets.index(link.op), link.form) for link in self.leaves)
-        return *map(form_of, self._computing), self.span, *leaves
+    def ops(self) -> list[Any]:
+        """All ops that are compared."""
+        stated = (producer(link.value) for link in self._stated)
+        return list(dict.fromkeys((*(link.op for link in self.links), *self.computing, *stated)))
 
     @property
-    def _computing(self) -> list[Any]:
+    def computing(self) -> list[Any]:
         """The linear op, and those that compute something in front of it."""
         return [self.op, *(op for each in self.passed for op in each.ops)]
 
     @cached_property
     def built(self) -> tuple[Hashable, ...]:
-        """The runs that are read, and the order of channels in weights and on the way."""
+        """The dimensions and runs that are read, and the order of channels in weights and on the way."""
         orders = (self.weight_places, *self.orders, *(guard.expected for guard in self.guards))
-        return *self.runs, *(tuple(each.ravel().tolist()) for each in orders)
+        return self.span, *self.runs, *(tuple(each.ravel().tolist()) for each in orders)
 
     @property
     def passed(self) -> list[Passing]:
@@ -119,8 +103,13 @@ class PermutedRead(PlacedSite):
     @cached_property
     def guards(self) -> list[Guard]:
         """The indices on the way that no script sees, the farthest first: sites behind a gather begin with the same."""
-        gathers = [op for op in reversed(self.moves) if is_gather(op)]
-        return [Guard(Link(op, place), numbers) for op in gathers for place, numbers in unseen_indices(op)]
+        moves = reversed(self.moves)
+        return [Guard(Link(op, place), numbers) for op in moves for place, numbers in unseen_indices(op)]
+
+    @property
+    def _stated(self) -> list[Link]:
+        """The indices on the way that a script sees."""
+        return [link for op in self.moves for link in stated_indices(op)]
 
     @property
     def weight_dims(self) -> list[int]:

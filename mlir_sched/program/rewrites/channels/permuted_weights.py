@@ -14,7 +14,7 @@ times the sum of all magnitudes, in both programs (Higham, Accuracy and Stabilit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,10 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.program.rewrites.channels.finding import permuted_reads
 from mlir_sched.program.rewrites.channels.guarded import guarded
-from mlir_sched.program.rewrites.channels.links import compare
 from mlir_sched.program.rewrites.channels.order import ChannelRun
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
-from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.linalg_ops import concatenated, copied, expand, gathered, searched, slice_of
+from mlir_sched.program.rewrites.placed.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
@@ -40,19 +39,6 @@ class PermutedWeights(PlacedRewrite[PermutedRead]):
     def sites(self, program: WalkedProgram) -> list[PermutedRead]:
         """Return the linear ops that read permuted channels."""
         return permuted_reads(program)
-
-    def match(self, root: Any, site: PermutedRead) -> None:
-        """Emit nothing: all ops are compared before the first one is replaced."""
-
-    def compare(self, sites: Sequence[PermutedRead], handles: Mapping[Any, Any]) -> None:
-        """Emit the comparison of the linear ops, of the ops in front of them, and of all moves, each once."""
-        ops = dict.fromkeys(op for site in sites for op in site.placed)
-        compare([*ops], [link for site in sites for link in site.links], handles)
-
-    def inputs(self, op: Any, site: PermutedRead, *others: Any) -> list[Any]:
-        """Emit handles on the sources, the weights, and what else is read."""
-        handles = dict(zip(site.targets, (op, *others), strict=True))
-        return [link.handle(handles[link.op]) for link in site.leaves]
 
     def compute(self, site: PermutedRead, *inputs: Any) -> Any:
         """Return the result from runs of channels, with permuted weights."""

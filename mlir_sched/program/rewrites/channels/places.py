@@ -13,8 +13,8 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import constant_of, producer
 from mlir_sched.program.rewrites.channels.order import Numbers
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.layout.body import INDEX, Body
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC, dim_of, is_elementwise
+from mlir_sched.program.rewrites.placed.body import INDEX, Body
 
 _BLOB = re.compile(r': "0x[0-9A-Fa-f]{8}([0-9A-Fa-f]*)"')
 """The bytes of a resource, behind four that say how they are aligned."""

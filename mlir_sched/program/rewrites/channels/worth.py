@@ -10,8 +10,8 @@ from typing import Any
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.channels.moves import REORDERING
 from mlir_sched.program.rewrites.channels.permuted_read import PermutedRead
-from mlir_sched.program.rewrites.layout.body import EXTRACT
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, GENERIC
+from mlir_sched.program.rewrites.placed.body import EXTRACT
 from mlir_sched.program.rewrites.walked_program import CPU, GPU
 
 BYTES_PER_COPY: Mapping[str, int] = {CPU: 8 << 10, GPU: 4 << 20}

@@ -19,19 +19,21 @@ from typing import Any
 
 from iree.compiler.dialects import transform
 
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.layout.body import Body
 from mlir_sched.program.rewrites.layout.channel_dims import Order
 from mlir_sched.program.rewrites.layout.choice import choose
 from mlir_sched.program.rewrites.layout.ordered_reads import OrderedReads
-from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.layout.reading import read
 from mlir_sched.program.rewrites.layout.rules import RULES
 from mlir_sched.program.rewrites.layout.rules.rule import NAME, Rule
-from mlir_sched.program.rewrites.layout.rules.windows import biases, handles_on_biases
+from mlir_sched.program.rewrites.layout.rules.windows import biases
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, GENERIC, dim_of, transposed
 from mlir_sched.program.rewrites.pass_rewrite import PassRewrite
-from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, ops_named, result_of
+from mlir_sched.program.rewrites.placed.body import Body
+from mlir_sched.program.rewrites.placed.links import Link, Made, Operands, Read, counting
+from mlir_sched.program.rewrites.placed.placed_rewrite import PlacedRewrite, PlacedSite
+from mlir_sched.program.rewrites.replacement import ops_named
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
@@ -42,7 +44,7 @@ CANCELLATION = ("canonicalize", "cse")
 
 
 @dataclass(frozen=True)
-class LayoutSite(Body, PlacedSite):
+class LayoutSite(PlacedSite, Body):
     """An op that is computed channels last.
 
     Attributes:
@@ -53,23 +55,28 @@ class LayoutSite(Body, PlacedSite):
 
     rule: Rule
     orders: Mapping[Any, Order]
-    first: Any | None = None
-
-    @property
-    def targets(self) -> tuple[Any, ...]:
-        """The op, and the join of its first operands."""
-        return (self.op,) if self.first is None else (self.op, self.first)
+    first: Any = None
 
     @cached_property
-    def inputs(self) -> list[Any]:
+    def links(self) -> list[Link]:
+        """The operands that a join begins with, as both joins have them, or what makes a bias and numbers of loops."""
+        if self.first is not None:
+            return [Operands(self.first, 0), Operands(self.op, self._further)]
+        return [*(Link(self.op, 2) for _ in biases(self.op)), *counting(self.op)]
+
+    @cached_property
+    def ops(self) -> list[Any]:
+        """The op, and the other join, or what makes a bias and numbers of loops."""
+        others = (producer(link.value) if self.first is None else link.op for link in self.links)
+        return list(dict.fromkeys((self.op, *others)))
+
+    @cached_property
+    def leaves(self) -> list[Link]:
         """The values that the result is computed from."""
-        inputs = [*super().inputs, *(bias.operands[0] for bias in biases(self.op))]
-        return inputs if self.first is None else [self.first.result, *inputs[len(self.first.operands) :]]
-
-    @cached_property
-    def form(self) -> tuple[Hashable, ...]:
-        """What is compared of the op and of its bias, and how many inputs it has beside the join of its first ones."""
-        return *super().form, *map(attributes_of, biases(self.op)), self.first is not None and len(self.inputs)
+        if self.first is not None:
+            return [Made(self.first, 0), *(Link(self.op, place) for place in range(-self._further, 0))]
+        reads = (Read(self.op, number) for number in range(len(self.reads)))
+        return [Operands(self.op, 0), *reads, *(Link(each, 0) for each in biases(self.op))]
 
     @cached_property
     def built(self) -> tuple[Hashable, ...]:
@@ -81,13 +88,14 @@ class LayoutSite(Body, PlacedSite):
         """Whether the replacement is right for other sizes, too."""
         return self.rule.any_size(self.op)
 
-    def handles(self, handle: Any) -> list[Any]:
-        """Emit handles on the inputs, from one on the op."""
-        return [*super().handles(handle), *handles_on_biases(handle, self.op)]
-
     def order(self, value: Any) -> Order:
         """Return how the dims of a value lie in memory."""
         return self.orders.get(value, tuple(range(value.type.rank)))
+
+    @property
+    def _further(self) -> int:
+        """The number of operands that it has beside those of the other join."""
+        return len(self.op.operands) - len(self.first.operands)
 
 
 @dataclass(frozen=True)
@@ -127,11 +135,6 @@ class ChannelsLast(PlacedRewrite[LayoutSite]):
         orders = {op: chosen[op] | chosen.get(first.get(op), {}) for op in chosen}
         moved = [op for op in chosen if any([*order] != sorted(order) for order in orders[op].values())]
         return [LayoutSite(op, RULES[op.name], orders[op], first.get(op)) for op in moved]
-
-    def inputs(self, op: Any, site: LayoutSite, *others: Any) -> list[Any]:
-        """Emit handles on the inputs."""
-        rest = range(1 - len(site.inputs), 0)
-        return [*map(result_of, others), operand_of(op, *rest)] if others else site.handles(op)
 
     def compute(self, site: LayoutSite, *inputs: Any) -> Any:
         """Return the op's result, computed channels last and transposed back."""

@@ -19,20 +19,20 @@ from typing import Any
 
 import numpy as np
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, transform
+from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constant_values import scalar_constant
-from mlir_sched.program.rewrites.layout.body import Body, computes_range, less, rebuilt
-from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied, slice_of
-from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, sides_of
-from mlir_sched.program.rewrites.replacement import attributes_of, operand_of
+from mlir_sched.program.rewrites.padding.tensor_pad import pads_with_zeros, sides_of
+from mlir_sched.program.rewrites.placed.body import Body, computes_range, less, rebuilt
+from mlir_sched.program.rewrites.placed.links import Link, Made, Operands, Read, counting
+from mlir_sched.program.rewrites.placed.placed_rewrite import PlacedRewrite, PlacedSite
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
 @dataclass(frozen=True)
-class ReadingSite(Body, PlacedSite):
+class ReadingSite(PlacedSite, Body):
     """A result of an op whose body computes of its loops' indices, and of tensors that it reads at these.
 
     Attributes:
@@ -42,19 +42,26 @@ class ReadingSite(Body, PlacedSite):
     number: int
 
     @cached_property
-    def inputs(self) -> list[Any]:
-        """The operands, then the tensors that are read, without padding that is not."""
-        return [*self.op.operands, *((self.pad(read) or read).operands[0] for read in self.reads)]
-
-    @property
-    def result(self) -> Any:
-        """The result."""
-        return list(self.op.results)[self.number]
+    def ops(self) -> list[Any]:
+        """The op, padding that is not read, and what makes numbers of loops."""
+        return list(dict.fromkeys((self.op, *(producer(link.value) for link in self.links))))
 
     @cached_property
-    def form(self) -> tuple[Hashable, ...]:
-        """What is compared of the op, and of padding that is not read."""
-        return self.number, *super().form, *(pad and attributes_of(pad) for pad in map(self.pad, self.reads))
+    def links(self) -> list[Link]:
+        """The padded tensors, and numbers of loops."""
+        padded = (place for place, read in enumerate(self.reads) if self._pad(read) is not None)
+        return [*(Read(self.op, place) for place in padded), *counting(self.op)]
+
+    @cached_property
+    def leaves(self) -> list[Link]:
+        """The operands, then the tensors that are read, without padding that is not."""
+        pads = enumerate(map(self._pad, self.reads))
+        return [Operands(self.op, 0), *(Read(self.op, place) if pad is None else Link(pad, 0) for place, pad in pads)]
+
+    @property
+    def results(self) -> list[Made]:
+        """The result."""
+        return [Made(self.op, len(self.op.results) + self.number)]
 
     @cached_property
     def built(self) -> tuple[Hashable, ...]:
@@ -86,7 +93,7 @@ class ReadingSite(Body, PlacedSite):
             return None
         return arith.constant(value.type, 1)
 
-    def pad(self, read: Any) -> Any | None:
+    def _pad(self, read: Any) -> Any | None:
         """Return what pads a tensor behind all that is read, and nowhere else; None where nothing does."""
         pad = producer(read.operands[0])
         behind = pad is not None and pads_with_zeros(pad) and not any(sides_of(pad)[0])
@@ -117,12 +124,6 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
         found = [ReadingSite(op, number) for op in ops for number in range(-len(op.results), 0)]
         return [site for site in found if site.in_order]
 
-    def inputs(self, op: Any, site: ReadingSite, *others: Any) -> list[Any]:
-        """Emit handles on the operands and on what is read; fail unless it is padded as in the site."""
-        del others
-        operands, *sources = site.handles(op)
-        return [operands, *map(_unpadded, sources, map(site.pad, site.reads))]
-
     def compute(self, site: ReadingSite, *inputs: Any) -> Any:
         """Return the result, made by an op of its own."""
         operands, sources, element = inputs[: len(site.places)], inputs[len(site.places) :], site.elements[site.number]
@@ -138,10 +139,3 @@ class OrderedReads(PlacedRewrite[ReadingSite]):
         ]
         given = dict([*known[: -len(site.op.results)], *parts, known[site.number]])
         return rebuilt(element, given, site.iterators, site.always)
-
-
-def _unpadded(tensor: Any, pad: Any | None) -> Any:
-    """Emit a handle on what is padded, from one on the padded tensor; fail unless it is padded as by an op."""
-    if pad is None:
-        return tensor
-    return operand_of(only_pad(transform.GetDefiningOp(transform.AnyOpType.get(), tensor).result, pad), 0)

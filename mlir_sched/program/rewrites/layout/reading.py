@@ -7,10 +7,10 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captured, producer
 from mlir_sched.program.rewrites.constant_values import is_constant
-from mlir_sched.program.rewrites.layout.body import Body
 from mlir_sched.program.rewrites.layout.channel_dims import Op, Program, Value
 from mlir_sched.program.rewrites.layout.rules import RULES
 from mlir_sched.program.rewrites.linalg_ops import is_static
+from mlir_sched.program.rewrites.placed.body import Body
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 _MADE_IN_ANY_LAYOUT = ("linalg.broadcast", "linalg.fill", "tensor.empty")

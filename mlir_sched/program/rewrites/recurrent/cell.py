@@ -11,8 +11,6 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.dag_site import Path
-from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedSite
 from mlir_sched.program.rewrites.linalg_ops import (
     collapse,
     copied_body,
@@ -24,6 +22,8 @@ from mlir_sched.program.rewrites.linalg_ops import (
     slice_of,
     with_unit_dims,
 )
+from mlir_sched.program.rewrites.placed.links import Link, Made
+from mlir_sched.program.rewrites.placed.placed_rewrite import PlacedSite
 from mlir_sched.program.rewrites.recurrent.flat import ElementRun, is_flat_elementwise, read_by, size_of
 from mlir_sched.program.rewrites.recurrent.row_product import RowProduct
 
@@ -48,58 +48,42 @@ class Cell(PlacedSite):
     flat: tuple[Any, ...]
     outputs: tuple[Any, ...]
 
-    @property
-    def inputs(self) -> list[Any]:
-        """The values that the replacement is computed from, each once."""
+    @cached_property
+    def ops(self) -> list[Any]:
+        """All ops, the last one first, others behind the first op that reads them."""
+        inner = {*self.flat, *(op for product in self.products for op in product.compared)}
+        found = [self.op]
+        for op in found:
+            found += dict.fromkeys(made for made in map(producer, op.operands) if made in inner and made not in found)
+        return found
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """All values that its ops read."""
+        return [Link(op, place) for op in self.ops for place in range(len(op.operands))]
+
+    @cached_property
+    def leaves(self) -> list[Link]:
+        """The values that the replacement is computed from, each as the first of the ops reads it."""
         runs = [run for op in self.outputs for run in self.runs(op)]
         found = {run.value for run in runs} | {value for run in runs for value, _ in run.varying}
         found |= {value for product in self.products for value in (product.image, product.weights)}
         found -= {*self._products, *(op.results[0] for op in self.outputs)}
-        return [value for value in self.read if value in found]
+        first = {link.value: link for link in reversed(self.links)}
+        return [link for value, link in reversed(first.items()) if value in found]
+
+    @property
+    def results(self) -> list[Made]:
+        """The results that others read."""
+        return [Made(op, 0) for op in self.outputs]
 
     @property
     def built(self) -> tuple[Any, ...]:
-        """Nothing: the replacement follows from the form."""
-        return ()
-
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """A key, equal for cells with equal ops that read each other alike, and whose same results others read."""
-        makers = {result: number for number, op in enumerate(self.ways) for result in op.results}
-        takers = {value: -1 - number for number, value in enumerate(self.inputs)}
-        read = (tuple(makers.get(value, takers.get(value)) for value in op.operands) for op in self.ways)
-        weights = sorted((makers[product.result], product.linear.weights) for product in self.products)
-        return *super().form, *read, *weights, *(makers[op.results[0]] for op in self.outputs)
-
-    @property
-    def compared(self) -> Mapping[Path, Any]:
-        """The ops that are compared, by the ways to them from the last op."""
-        return {way: op for op, way in self.ways.items()}
-
-    @cached_property
-    def ways(self) -> dict[Any, Path]:
-        """The ways to all ops, the last op first."""
-        inner = {*self.flat, *(op for product in self.products for op in product.compared)}
-        ways: dict[Any, Path] = {self.op: ()}
-        queue = [self.op]
-        for op in queue:
-            for place, made in enumerate(map(producer, op.operands)):
-                if made in inner and made not in ways:
-                    ways[made] = *ways[op], place
-                    queue.append(made)
-        return ways
-
-    @cached_property
-    def read(self) -> dict[Any, Path]:
-        """The ways to all values that its ops read."""
-        return dict(reversed(self._operands))
-
-    @property
-    def shared(self) -> list[tuple[Path, Path]]:
-        """The first way to each value that its ops read several times, with each further one."""
-        known = {*self.inputs, *(result for op in self.ways for result in op.results)}
-        pairs = ((self.read[value], way) for value, way in self._operands if value in known)
-        return [(first, way) for first, way in pairs if first != way]
+        """What its ops read of one another and of the inputs, and which operands are weights."""
+        known = {value: -1 - number for number, value in enumerate(self.inputs)}
+        known |= {result: number for number, op in enumerate(self.ops) for result in op.results}
+        weights = ((known[product.result], product.linear.weights) for product in self.products)
+        return *(known.get(link.value) for link in self.links), *sorted(weights)
 
     @property
     def size(self) -> int:
@@ -132,7 +116,8 @@ class Cell(PlacedSite):
 
     def computed(self, given: Given) -> list[Any]:
         """Return the results as one dispatch, given what stands for the values."""
-        parts = {run: self._part(run, given) for run in self._outside}
+        every = [run for op in self.outputs for run in self.runs(op)]
+        parts = {run: self._part(run, given) for run in every if run.value in given}
         rows = {run: self._rows(run, given) for run in self.sums}
         kind = ir.RankedTensorType.get([self.size], ir.F32Type.get())
         attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
@@ -146,17 +131,6 @@ class Cell(PlacedSite):
         shapes = [list(op.results[0].type.shape) for op in self.outputs]
         return [_shaped(result, shape) for result, shape in zip(region.results, shapes, strict=True)]
 
-    @property
-    def _outside(self) -> list[ElementRun]:
-        """The runs of values that it does not compute."""
-        values = {*self.inputs}
-        return [run for op in self.outputs for run in self.runs(op) if run.value in values]
-
-    @property
-    def _operands(self) -> list[tuple[Any, Path]]:
-        """The operands of its ops, with the way to each."""
-        return [(value, (*way, place)) for op, way in self.ways.items() for place, value in enumerate(op.operands)]
-
     @cached_property
     def _products(self) -> dict[Any, RowProduct]:
         """The products by their results."""
@@ -164,7 +138,7 @@ class Cell(PlacedSite):
 
     def _read_by(self, run: ElementRun, ends: Collection[Any]) -> list[ElementRun]:
         """Return the runs that a run is computed from, by one op; none where that is not for the replacement to do."""
-        return [] if run.value in ends or producer(run.value) not in self.ways else read_by(run)
+        return [] if run.value in ends or producer(run.value) not in {*self.ops} else read_by(run)
 
     def _part(self, run: ElementRun, given: Given) -> Any:
         """Return a run as a tensor of its own."""

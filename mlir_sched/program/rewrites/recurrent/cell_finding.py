@@ -137,7 +137,7 @@ class _Block:
             return None
         cell = Cell(outputs[-1], tuple(map(self.products.__getitem__, products)), flat, tuple(outputs))
         alike = {size_of(op.results[0]) for op in outputs} == {cell.size} and cell.size > 1
-        whole = alike and {*ops} <= {*cell.ways} and self._are_whole(cell)
+        whole = alike and {*ops} <= {*cell.ops} and self._are_whole(cell)
         is_gain = len(products) >= FEWEST_PRODUCTS and cell.weight_bytes <= MOST_WEIGHT_BYTES
         return cell if whole and is_gain else None
 

@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import captures_constants_alone, producer
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, counts, is_elementwise, maps_of
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, SLICE, counts, is_elementwise, maps_of, region_of
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,7 @@ def moved(op: Any, first: int) -> ElementRun | None:
         return None
     if op.name != SLICE:
         return ElementRun(op.operands[0], first)
-    offsets, sizes, strides = (
-        list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
-    )
+    offsets, sizes, strides = region_of(op)
     shape, unknown = list(op.operands[0].type.shape), ir.ShapedType.get_dynamic_stride_or_offset()
     whole = next((dim for dim, size in enumerate(sizes) if size > 1), len(sizes)) + 1
     if len(op.operands) > 1 + offsets.count(unknown) or {*strides} != {1} or sizes[whole:] != shape[whole:]:

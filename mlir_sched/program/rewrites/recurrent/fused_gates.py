@@ -14,15 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler import ir
-
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.dag_site import Handles
-from mlir_sched.program.rewrites.layout.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.linalg_ops import EXPAND
+from mlir_sched.program.rewrites.placed.placed_rewrite import PlacedRewrite
 from mlir_sched.program.rewrites.recurrent.cell import Cell
 from mlir_sched.program.rewrites.recurrent.cell_finding import cells
-from mlir_sched.program.rewrites.replacement import Result, require_same
 from mlir_sched.program.rewrites.walked_program import WalkedProgram
 
 
@@ -31,32 +27,11 @@ class FusedGates(PlacedRewrite[Cell]):
     """Puts products of one row and the element-wise ops behind them into one dispatch."""
 
     name = "fused_gates"
+    typed = True
 
     def sites(self, program: WalkedProgram) -> list[Cell]:
         """Return the cells."""
         return cells(program)
-
-    def match(self, root: Any, site: Cell) -> None:
-        """Emit the comparison of the ops of a cell, and of the values that several operands of them are."""
-        super().match(root, site)
-        handles = Handles(root)
-        for first, other in site.shared:
-            require_same(handles.value(first), handles.value(other))
-
-    def inputs(self, op: Any, site: Cell, *others: Any) -> list[Any]:
-        """Emit handles on what the cell reads."""
-        del others
-        handles = Handles(op)
-        return [handles.value(site.read[value]) for value in site.inputs]
-
-    def replaced_results(self, op: Any, site: Cell) -> list[Result]:
-        """Emit handles on the ops whose results others read."""
-        handles = Handles(op)
-        return [(handles.producer(site.ways[output]), 0) for output in site.outputs]
-
-    def types(self, site: Cell) -> list[ir.Type]:
-        """Return the types of the arguments of a replacement, and of its results."""
-        return [value.type for value in (*site.inputs, *(op.results[0] for op in site.outputs))]
 
     def compute(self, site: Cell, *inputs: Any) -> Sequence[Any]:
         """Return the results of a cell, computed by one dispatch."""

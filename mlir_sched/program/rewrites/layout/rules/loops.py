@@ -14,10 +14,10 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.layout.body import EXTRACT, Body, rebuilt
 from mlir_sched.program.rewrites.layout.channel_dims import Axes
 from mlir_sched.program.rewrites.layout.rules.rule import Orders, in_order, marked
 from mlir_sched.program.rewrites.linalg_ops import index, sizes_of
+from mlir_sched.program.rewrites.placed.body import EXTRACT, Body, rebuilt
 
 
 def fits(op: Any) -> bool:

@@ -8,8 +8,8 @@ from iree.compiler import ir
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.layout.body import Body
 from mlir_sched.program.rewrites.layout.channel_dims import Axes, Dims, Order
+from mlir_sched.program.rewrites.placed.body import Body
 
 NAME = "channels_last"
 """Name of the rewrite that the rules are of."""

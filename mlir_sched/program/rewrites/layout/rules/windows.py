@@ -24,7 +24,6 @@ from mlir_sched.program.rewrites.linalg_ops import (
     with_parts,
     zeros,
 )
-from mlir_sched.program.rewrites.replacement import only_op, operand_of, producer_of
 
 GROUPED_FIRST = "linalg.conv_2d_ngchw_gfchw"
 """The grouped convolution over images (batch, groups, channels, rows, columns)."""
@@ -83,12 +82,6 @@ def biases(op: Any) -> list[Any]:
     """Return the op that spreads the bias which the sums of a convolution start with; none where they start without."""
     start = producer(op.operands[2]) if op.name in FORMS and "conv" in op.name else None
     return [start] if start is not None and start.name == "linalg.broadcast" else []
-
-
-def handles_on_biases(handle: Any, op: Any) -> list[Any]:
-    """Emit a handle on the bias, from one on the convolution; fail where another one is spread, or otherwise."""
-    attributes = [{"dimensions": each.attributes["dimensions"]} for each in biases(op)]
-    return [operand_of(only_op(producer_of(handle, 2), "linalg.broadcast", each), 0) for each in attributes]
 
 
 def reads_all_pixels(op: Any) -> bool:

@@ -26,7 +26,6 @@ from mlir_sched.program.rewrites.linalg_ops import (
     loops_of,
     maps_of,
 )
-from mlir_sched.program.rewrites.replacement import operand_of, operands_of, ops_named, split
 
 Places = Sequence[int | None]
 """The loops that the dims of a value are read at; None for zeros."""
@@ -93,19 +92,14 @@ class Body:
         """Return the loop whose index a value of the body is; None where it may be something else."""
         op = producer(value)
         if op is None:
-            return self._counted_loop(value)
+            return self.counted_loop(value)
         if op.name == "arith.select" and less(producer(op.operands[0])) == (op.operands[2], 0):
             return self.loop_at(op.operands[2])
         if op.name == "arith.index_cast":
             return self.loop_at(op.operands[0])
         return dim_of(op) if op.name == INDEX else None
 
-    def handles(self, handle: Any) -> list[Any]:
-        """Emit handles on the inputs, from one on the op."""
-        reads = split(ops_named(handle, EXTRACT), len(self.reads)) if self.reads else []
-        return [operands_of(handle), *(operand_of(read, 0) for read in reads)]
-
-    def _counted_loop(self, argument: Any) -> int | None:
+    def counted_loop(self, argument: Any) -> int | None:
         """Return the loop whose index an argument is: the operand counts up along its only large dim."""
         number = self.arguments.index(argument)
         operand = self.op.operands[number]
