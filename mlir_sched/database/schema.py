@@ -181,15 +181,26 @@ def program_row(program: StoredProgram) -> dict[str, Any]:
     return vars(program) | kept | {"key": program.key, "ratio": float(program.ratio), "created": utc_now()}
 
 
-def row_program(row: RowMapping) -> StoredProgram:
-    """Return the program of a row."""
+def read_program(row: RowMapping, store: str) -> StoredProgram:
+    """Return the program of a row of a store; raises as :func:`read_record`."""
+    return _parsed(_row_program, row, store, "program")
+
+
+def _row_program(row: RowMapping) -> StoredProgram:
     task_keys, decisions = tuple(json.loads(row["task_keys"])), json.loads(row["decisions"])
     return StoredProgram(row["context_key"], task_keys, decisions, row["ratio"])
 
 
-def row_work_cost(row: RowMapping) -> WorkCost:
-    """Return the cost of a row."""
-    return WorkCost(WorkKind(row["kind"]), row["subject"], row["count"], row["seconds"])
+def read_work_cost(row: RowMapping, store: str) -> WorkCost:
+    """Return the cost of a row of a store; raises as :func:`read_record`."""
+    return _parsed(
+        lambda row: WorkCost(WorkKind(row["kind"]), row["subject"], row["count"], row["seconds"]), row, store, "cost"
+    )
+
+
+def read_decision(row: RowMapping, store: str) -> Any:
+    """Return the JSON data of what a run decided; raises as :func:`read_record`."""
+    return _parsed(lambda row: json.loads(row["value"]), row, store, "decision")
 
 
 def record_row(record: Record) -> dict[str, Any]:
@@ -219,9 +230,17 @@ def record_row(record: Record) -> dict[str, Any]:
     )
 
 
-def row_record(row: RowMapping) -> Record:
-    """Return the record of a row."""
-    timing = Timing.from_json(json.loads(row["timing"])) if row["timing"] is not None else None
+def read_record(row: RowMapping, store: str) -> Record:
+    """Return the record of a row of a store.
+
+    Raises:
+        UserError: The row holds what no mlir-sched writes.
+    """
+    return _parsed(_row_record, row, store)
+
+
+def _row_record(row: RowMapping) -> Record:
+    timing = _row_timing(row) if row["timing"] is not None else None
     failure = Failure(FailureClass(row["failure"]), row["failure_message"]) if row["failure"] is not None else None
     return Record(
         **{name: row[name] for name in (*_TEXTS, *_NUMBERS)},
@@ -231,13 +250,13 @@ def row_record(row: RowMapping) -> Record:
     )
 
 
-def read_record(row: RowMapping, store: str) -> Record:
-    """Return the record of a row of a store.
+def read_timing(row: RowMapping, store: str) -> Timing:
+    """Return the timing of a record that has one; raises as :func:`read_record`."""
+    return _parsed(_row_timing, row, store)
 
-    Raises:
-        UserError: The row holds what no mlir-sched writes.
-    """
-    return _parsed(row_record, row, store)
+
+def _row_timing(row: RowMapping) -> Timing:
+    return Timing.from_json(json.loads(row["timing"]))
 
 
 def read_trace_key(row: RowMapping, store: str) -> str:

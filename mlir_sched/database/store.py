@@ -6,7 +6,6 @@ measurement.
 """
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,20 +39,21 @@ from mlir_sched.database.schema import (
     WORK_COSTS,
     dump_json,
     program_row,
+    read_decision,
+    read_program,
     read_record,
     read_task,
+    read_timing,
     read_trace_key,
+    read_work_cost,
     record_row,
-    row_program,
-    row_record,
-    row_work_cost,
     task_row,
 )
 from mlir_sched.database.schema_version import has_tables, make_tables
 from mlir_sched.database.statements import Statements, insert_missing_rows, replace_row
 from mlir_sched.database.work_cost import WorkCost
 from mlir_sched.errors import LASTING, UserError
-from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.outcome import Verdict
 
 T = TypeVar("T")
 _WITHOUT_SCRIPTS = (*(column for column in RECORDS.c if column is not RECORDS.c.script), literal("").label("script"))
@@ -283,9 +283,8 @@ class RecordStore:
     def not_checked(self, task_key: str, context_key: str) -> int:
         """Return the number of records of scripts that were timed, and whose numbers were not checked."""
         not_checked = RECORDS.c.verdict == Verdict.NOT_CHECKED.value, RECORDS.c.timing.is_not(None)
-        query = select(RECORDS.c.timing).where(*_scripts(task_key, context_key), *not_checked)
-        timings = (Timing.from_json(json.loads(text)) for text in self._database.values(query))
-        return sum(not timing.is_estimated for timing in timings)
+        query = select(RECORDS.c.id, RECORDS.c.timing).where(*_scripts(task_key, context_key), *not_checked)
+        return sum(not read_timing(row, self.name).is_estimated for row in self._database.rows(query))
 
     def contexts(self, task_key: str) -> tuple[str, ...]:
         """Return the contexts that a task has records in, in the order of their first record."""
@@ -323,7 +322,7 @@ class RecordStore:
         )
         with self._database.reading() as connection:
             rows = connection.execute(query, execution_options={"yield_per": 16}).mappings()
-            records = map(row_record, rows)
+            records = (read_record(row, self.name) for row in rows)
             return next((record for record in records if record.outcome.valid is not None), None)
 
     # Programs
@@ -336,14 +335,14 @@ class RecordStore:
         """
         with self._database.writing() as connection:
             row = connection.execute(select(PROGRAMS).where(PROGRAMS.c.key == program.key)).mappings().first()
-            known = None if row is None else row_program(row)
+            known = None if row is None else read_program(row, self.name)
             if known is None or known.decisions == program.decisions or program.ratio > known.ratio:
                 replace_row(connection, PROGRAMS, ("key",), program_row(program))
 
     def programs(self, context_key: str) -> tuple[StoredProgram, ...]:
         """Return the programs of a context, the last one that was stored first."""
         query = select(PROGRAMS).where(PROGRAMS.c.context_key == context_key).order_by(PROGRAMS.c.id.desc())
-        return tuple(map(row_program, self._database.rows(query)))
+        return tuple(read_program(row, self.name) for row in self._database.rows(query))
 
     # Searches
 
@@ -407,8 +406,9 @@ class RecordStore:
 
     def decided(self, key: str) -> Any:
         """Return the JSON data that is decided under a key, or None when nothing is."""
-        text = self._database.value(select(RUN_DECISIONS.c.value).where(RUN_DECISIONS.c.key == key))
-        return None if text is None else json.loads(text)
+        query = select(RUN_DECISIONS.c.id, RUN_DECISIONS.c.value).where(RUN_DECISIONS.c.key == key)
+        found = self._database.rows(query)
+        return read_decision(found[0], self.name) if found else None
 
     def save_seconds(self, key: str, seconds: float) -> None:
         """Store the seconds that a clock shows, replacing what it showed before."""
@@ -430,7 +430,7 @@ class RecordStore:
         query = select(WORK_COSTS).order_by(WORK_COSTS.c.id)
         if run_key is not None:
             query = query.where(WORK_COSTS.c.run_key == run_key)
-        return tuple(map(row_work_cost, self._database.rows(query)))
+        return tuple(read_work_cost(row, self.name) for row in self._database.rows(query))
 
     def _settle_kept(self) -> None:
         while self._kept:

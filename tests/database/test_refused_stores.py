@@ -3,13 +3,18 @@
 import json
 import os
 import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from stored_records import CONTEXT, TASK, fill_store, make_record
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram
+from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.errors import UserError
+from mlir_sched.outcome import Verdict
 
 TIMING = {"median_s": 1.0, "low_s": 1.0, "high_s": 1.0, "samples": 9, "ratio": 1.0, "ratio_low": 1.0, "ratio_high": 1.0}
 
@@ -173,3 +178,34 @@ def test_a_task_that_no_tuning_run_can_have_written_is_one_error(
         pytest.raises(UserError, match=rf"task number 1 cannot be read \(.*{message}.*another store"),
     ):
         store.tasks()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "read"),
+    [
+        ("records", "trace", '{"a', lambda store: store.best(TASK.key, CONTEXT)),
+        ("records", "timing", "[1, 2]", lambda store: store.not_checked(TASK.key, CONTEXT)),
+        ("programs", "decisions", '{"a', lambda store: store.programs(CONTEXT)),
+        ("programs", "task_keys", "3", lambda store: store.programs(CONTEXT)),
+        ("run_decisions", "value", '{"a', lambda store: store.decided("a decision")),
+        ("work_costs", "kind", "bad luck", lambda store: store.work_costs()),
+    ],
+)
+def test_a_row_that_no_tuning_run_can_have_written_is_one_error(
+    path: Path, table: str, column: str, value: str, read: Callable[[RecordStore], object]
+) -> None:
+    with RecordStore.open(path) as store:
+        store.add_task(TASK)
+        right, unknown = make_record("a"), make_record("b")
+        store.add([right, replace(unknown, outcome=replace(unknown.outcome, verdict=Verdict.NOT_CHECKED))])
+        store.keep_program(StoredProgram(CONTEXT, (TASK.key,), {}, 1.5))
+        store.decide("a decision", lambda: 1)
+        store.add_work_cost("a run", WorkCost(WorkKind.BUILD, "default", 1, 1.0))
+        read(store)
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = ?", [value])
+    with (
+        RecordStore.open(path) as store,
+        pytest.raises(UserError, match=r"number \d cannot be read \(.*another store"),
+    ):
+        read(store)
