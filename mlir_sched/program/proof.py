@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from mlir_sched.compiler import (
     ModelCompileError,
@@ -31,8 +30,6 @@ from mlir_sched.tuned_folder.names import FLAGS, LIBRARY
 from mlir_sched.tuned_folder.replaced_file import replace_file
 
 UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"
-_BUILDING = Lock()
-"""Held while a library is built: programs may be proven on several threads, whose libraries share a context of MLIR."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +111,7 @@ class Prover:
             return EmittedFiles("", flags)
         rewrite, program = variant.variant.rewrite, self._decided(variant)
         named = partial(name_of_emission, flags=flags)
-        with _BUILDING:
-            library = build_library([*sequences.values()], rewrite, program=program, emission=named)
-        return EmittedFiles(library, flags)
+        return EmittedFiles(build_library([*sequences.values()], rewrite, program=program, emission=named), flags)
 
     def _decided(self, variant: BuiltVariant) -> Trace | None:
         return self.space.trace_of(variant.variant.plan) if self.space else None

@@ -1,7 +1,6 @@
 """Times of whole programs with their best scripts so far, which decide between variants that are close."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError
@@ -12,9 +11,6 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.tuning.task_search import TaskSearch
-
-COMPILATIONS = 2
-"""Programs that are compiled at the same time, each most of the time on one thread (``compiling``)."""
 
 
 def interim_times(
@@ -30,9 +26,14 @@ def interim_times(
     Raises:
         EnvironmentFailureError: The machine fails.
     """
-    with ThreadPoolExecutor(COMPILATIONS) as pool:
-        tried = list(pool.map(lambda each: _compiled(path, *each), programs))
-    compiled = [(built, found) for (built, _), found in zip(programs, tried, strict=True) if found is not None]
+    compiled: list[tuple[BuiltVariant, CompiledModel]] = []
+    for built, searches in programs:
+        try:
+            compiled.append((built, _compiled(path, built, searches)))
+        except EnvironmentFailureError:
+            raise
+        except MlirSchedError:
+            continue
     if not compiled:
         return {}
     (first, reference), *others = compiled
@@ -46,8 +47,7 @@ def interim_times(
     return {first.variant.name: 1.0, **relative}
 
 
-def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> CompiledModel | None:
-    """Return a program with its best scripts so far; None where it does not compile."""
+def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> CompiledModel:
     sequences: dict[str, TunedSequence] = {}
     for number, search in enumerate(searches):
         trace, task = search.history.best_trace(), search.task
@@ -56,10 +56,5 @@ def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -
             sequences[task.key] = TunedSequence(symbol, task.source, search.space, trace, dispatch=task.name)
     if not sequences:
         return built.compiled()
-    try:
-        with temporary_folder() as folder:
-            return Prover(path, Path(folder)).prove(built, sequences).compiled()
-    except EnvironmentFailureError:
-        raise
-    except MlirSchedError:
-        return None
+    with temporary_folder() as folder:
+        return Prover(path, Path(folder)).prove(built, sequences).compiled()
