@@ -154,11 +154,10 @@ class Workspace:
         self._sequences = Sequences(baseline.state) if baseline.state else None
         self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
         self._buffers: DeviceBuffers | None = None
-        self._baseline: LoadedProgram | None = None
         self._overwritten = set[int](known.overwritten if known else ())
         self._called_s = 0.0
         self.open(device)
-        loaded = self.baseline()
+        loaded = device.load(baseline)
         for index in range(len(self._cases)):
             if known is None:
                 self._choose_inputs(loaded, index)
@@ -213,14 +212,8 @@ class Workspace:
         self._buffers = DeviceBuffers(device, destinations, inputs)
 
     def close(self) -> None:
-        """Release the buffers and the baseline; inputs and references stay."""
-        self._buffers = self._baseline = None
-
-    def baseline(self) -> LoadedProgram:
-        """Return the baseline, loaded once on the device: loading may compute what depends on weights alone."""
-        if self._baseline is None:
-            self._baseline = self._on_device.device.load(self._specs)
-        return self._baseline
+        """Release the buffers; inputs and references stay."""
+        self._buffers = None
 
     def verify(self, loaded: LoadedProgram, index: int, *, again: bool = False) -> str | None:
         """Run check ``index`` on a program and say what is wrong, or None.
@@ -357,12 +350,13 @@ class Workspace:
         """
         if far.tolerance == 0.0 or bool((far.deviations > MOST_MOVED).any()):
             return False
-        case = self._cases[index]
+        case, program = self._cases[index], None
         case.movements = movements = case.movements or Movements(case.results)
         while not far.is_within(movements):
             if movements.probes == PROBES:
                 return False
-            movements.add(self._moved(index, self.baseline(), movements.probes))
+            program = program or self._on_device.device.load(self._specs)
+            movements.add(self._moved(index, program, movements.probes))
         return True
 
     def _moved(self, index: int, program: LoadedProgram, number: int) -> list[Array]:

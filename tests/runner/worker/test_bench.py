@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +17,6 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker import kept_references, workspace
 from mlir_sched.runner.worker.benches import bench
-from mlir_sched.runner.worker.benches.chained_bench import ChainedBench
-from mlir_sched.runner.worker.benches.local_bench import LocalBench
 from mlir_sched.runner.worker.kept_references import KeptReferences
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.tensors.parameters import ParameterFile
@@ -60,7 +58,6 @@ class ArrayDevice:
 
     def __init__(self) -> None:
         self.calls = Counter[str]()
-        self.loads = Counter[str]()
 
     def buffer(self, array: Any, spec: TensorSpec) -> View:
         return np.array(array).view(np.float32).reshape(spec.shape).view(View)
@@ -76,7 +73,6 @@ class ArrayDevice:
         return 0
 
     def load(self, program: Program) -> CopyProgram:
-        self.loads[program.entry] += 1
         return CopyProgram(program.entry, self.calls)
 
 
@@ -232,67 +228,6 @@ def test_how_long_a_slow_baseline_takes_shows_in_its_check(monkeypatch: pytest.M
     tasks = ArrayBench(call_s=3600.0)
     prepared = tasks.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
     assert 0 < prepared.call_s < 3600.0
-
-
-def test_a_baseline_is_loaded_once_as_long_as_its_task_is_the_current_one() -> None:
-    tasks = ArrayBench()
-    for name in ("a", "a", "b", "a"):
-        tasks.calls_to_prepare(name)
-    assert tasks.array_device.loads == {"a": 2, "b": 1}
-
-
-class RacingBench(LocalBench):
-    """Looks for data races on a second device of arrays."""
-
-    def __init__(self) -> None:
-        ChainedBench.__init__(self, cast("Any", None), 0.0)
-        self._setup = protocol.WallSetup((0,), (0, 1), 0.0)
-        self._raced, self._other_workspace = {}, None
-        self.first, self._other_device = ArrayDevice(), cast("Any", ArrayDevice())
-
-    def device(self) -> Any:
-        return self.first
-
-    def rough_s(self, handle: int, sample_s: float) -> float:
-        return 1e-3
-
-    @property
-    def raced(self) -> Counter[str]:
-        """How often programs were loaded on the second device."""
-        found: Counter[str] = cast("Any", self._other_device).loads
-        return found
-
-    def prepare_named(self, name: str) -> None:
-        assert self.prepare(protocol.Prepare(copying(name), CHECKS)).error is None
-
-
-def copying(name: str) -> Program:
-    """Return a program that copies its input, unless it is called ``zeros``."""
-    return Program(b"", name, (VECTOR,), (VECTOR,), True)
-
-
-def test_a_program_is_loaded_once_to_look_for_races() -> None:
-    tasks = RacingBench()
-    tasks.prepare_named("a")
-    for handle, name in enumerate(("b", "zeros"), start=1):
-        tasks.load(handle, copying(name))
-        found = {tasks.verify_races(handle, check) is None for _ in range(2) for check in range(len(CHECKS))}
-        assert found == {name == "b"}
-    assert tasks.raced == {"b": 1, "zeros": 1}
-
-
-def test_another_program_under_the_same_handle_is_loaded_anew_to_look_for_races() -> None:
-    tasks = RacingBench()
-    tasks.prepare_named("a")
-    for name in ("b", "zeros"):
-        tasks.load(1, copying(name))
-        assert (tasks.verify_races(1, 0) is None) == (name == "b")
-    tasks.drop(1)
-    tasks.load(1, copying("b"))
-    assert tasks.verify_races(1, 0) is None
-    tasks.prepare_named("c")
-    assert tasks.verify_races(protocol.BASELINE, 0) is None
-    assert tasks.raced == {"b": 2, "zeros": 1, "c": 1}
 
 
 def test_only_so_much_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

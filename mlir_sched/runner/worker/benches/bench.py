@@ -43,8 +43,7 @@ class Bench(ABC):
         known = request in self._workspaces
         try:
             workspace = self._enter(request)
-            self._programs[protocol.BASELINE] = request.baseline
-            self._loaded[protocol.BASELINE] = self._place_of(protocol.BASELINE)[0].baseline()
+            self.load(protocol.BASELINE, request.baseline)
             error = self._damage(workspace) if known and workspace.call_s < LONG_CALL_S else None
             if workspace.call_s < LONG_CALL_S:
                 workspace.call_s = self.rough_s(protocol.BASELINE, 1e-3)

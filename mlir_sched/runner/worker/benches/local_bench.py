@@ -9,10 +9,9 @@ import iree.runtime as rt
 
 from mlir_sched.outcome import LoadCost
 from mlir_sched.runner import protocol
-from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.benches.chained_bench import ChainedBench
 from mlir_sched.runner.worker.calibration import Calibration
-from mlir_sched.runner.worker.device import Device, LoadedProgram, LocalDevice
+from mlir_sched.runner.worker.device import Device, LocalDevice
 from mlir_sched.runner.worker.loading import load_cost
 from mlir_sched.runner.worker.sequences import MOST_CALLS, RestartedCalls
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
@@ -51,7 +50,6 @@ class LocalBench(ChainedBench[Callee]):
         self._device = LocalDevice.on(self._instance, len(setup.cores))
         self._other_device: LocalDevice | None = None
         self._other_workspace: Workspace | None = None
-        self._raced: dict[int, LoadedProgram] = {}  # the last program that races were looked for in, on its device
         several = len(setup.cores) > 1
         self._timing_thread = ThreadPoolExecutor(1, initializer=yield_to_workers) if several else None
 
@@ -59,22 +57,10 @@ class LocalBench(ChainedBench[Callee]):
         """Return the device on the cores of timing."""
         return self._device
 
-    def load(self, handle: int, program: Program) -> None:
-        """Load a program under a handle."""
-        self._raced.pop(handle, None)
-        super().load(handle, program)
-
-    def drop(self, handle: int) -> None:
-        """Release a program."""
-        self._raced.pop(handle, None)
-        super().drop(handle)
-
     def verify_races(self, handle: int, check: int) -> str | None:
         """Run a check on all race cores or, where programs are timed on several cores, on one."""
         workspace, device = self._elsewhere()
-        if handle not in self._raced:
-            self._raced = {handle: device.load(self._programs[handle])}
-        message = workspace.verify(self._raced[handle], check, again=handle == protocol.BASELINE)
+        message = workspace.verify(device.load(self._programs[handle]), check, again=handle == protocol.BASELINE)
         threads = 1 if len(self._setup.cores) > 1 else len(self._setup.race_cores)
         return message and f"on {threads} thread{'s' * (threads > 1)}: {message}"
 
@@ -128,10 +114,6 @@ class LocalBench(ChainedBench[Callee]):
     def _leave(self) -> None:
         super()._leave()
         self._other_workspace = None
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._raced.clear()
 
     def _elsewhere(self) -> tuple[Workspace, Device]:
         """Return the workspace on the second device, and that device; made on first use, as they double the buffers."""
