@@ -4,7 +4,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -162,7 +162,9 @@ def tune(
                     for program, work in with_callbacks(search.work(), callbacks):
                         with run.costs.of(work.kind, work.task.key, work.count):
                             work.run(evaluators.of(program.built))
-                        users.add(StoredTask.of(work.task, program.target), work.measured())
+                        if users.takes:
+                            with suppress(StoreOutageError):  # of the run's own store: its next access says so
+                                users.add(StoredTask.of(work.task, program.target), work.measured())
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             users.finish(wait=not interruption.early)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)

@@ -14,10 +14,12 @@ def note_use(connection: Connection, task_key: str) -> None:
 def drop_longest_unused(connection: Connection, most_bytes: int) -> None:
     """Delete the tasks that were used longest ago, with their records, until the rest takes at most so many bytes.
 
+    Tasks of which no use was noted stay.
+
     The room that this makes in an SQLite file is filled again; the file never becomes smaller.
     """
     while _bytes_in_use(connection) > most_bytes:
-        oldest = connection.scalar(select(TASKS.c.key).order_by(TASKS.c.used, TASKS.c.id).limit(1))
+        oldest = connection.scalar(select(TASKS.c.key).where(TASKS.c.used > 0).order_by(TASKS.c.used).limit(1))
         if oldest is None:
             return
         connection.execute(delete(RECORDS).where(RECORDS.c.task_key == oldest))

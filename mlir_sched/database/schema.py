@@ -58,6 +58,7 @@ TASKS = Table(
     Column("target", Text, nullable=False, comment="JSON of what it is tuned for"),
     Column("used", BigInteger, nullable=False, comment="order of last uses; 0 but in the store over all runs"),
     Column("created", Text, nullable=False),
+    Index("tasks_by_use", "used"),
 )
 
 RECORDS = Table(

@@ -6,6 +6,7 @@ measurement.
 """
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -211,17 +212,22 @@ class RecordStore:
     def settle_bounded(self, measured: Iterable[tuple[StoredTask, Sequence[Record]]], most_bytes: int) -> None:
         """Settle the records of tasks, which are added, too, in one call: all or none.
 
-        Tasks that were used longest ago are dropped with their records where the store takes more than ``most_bytes``
-        then; it has to be an SQLite file.
+        What lasts is stored beside failures that may not. Tasks that were used longest ago are dropped with their
+        records where the store takes more than ``most_bytes`` then; it has to be an SQLite file.
+
+        Raises:
+            UserError: Runs go on with the store, so that nothing may be dropped from it.
         """
         measured = tuple(measured)
 
         def write(connection: Connection) -> None:
+            if connection.scalar(select(SEARCHES.c.id).limit(1)) is not None:
+                raise UserError(f"{self.name} is the store of runs, which go on with it: give another file, or off")
             for task, records in measured:
                 insert_missing_rows(connection, TASKS, ("key",), [task_row(task)])
                 note_use(connection, task.key)
                 for record in records:
-                    _settled(connection, record, since=0)
+                    _settled(connection, record, since=sys.maxsize if record.outcome.is_lasting else 0)
             drop_longest_unused(connection, most_bytes)
 
         self._database.in_turn(write)
@@ -486,8 +492,9 @@ def _settled(connection: Connection, record: Record, since: int) -> Record:
     if found is not None:
         return read_record(found, store_name(connection.engine.url))
     task_key, context_key, candidate_key, _ = record.key
-    earlier = select(func.count()).where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
-    stored = replace(record, attempt=connection.scalar(earlier) or 0)
+    same = *_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key
+    last = connection.scalar(select(func.max(RECORDS.c.attempt)).where(*same))
+    stored = replace(record, attempt=0 if last is None else last + 1)
     connection.execute(insert(RECORDS), [record_row(stored)])
     return stored
 

@@ -35,7 +35,7 @@ def user_store_file(given: str | Path | None = None) -> Path | None:
     What is given comes first, then :data:`VARIABLE`, then the user's data folder; the last not where ``CI`` is set.
 
     Raises:
-        UserError: It is no file but a URL.
+        UserError: It is no file but a URL, or in the home of a user who is not there.
     """
     place = str(given or os.environ.get(VARIABLE) or "")
     if not place:
@@ -43,7 +43,10 @@ def user_store_file(given: str | Path | None = None) -> Path | None:
     if "://" in place:
         kind = place.partition("://")[0]
         raise UserError(f"a user's store is a file, or {OFF}, and none of {kind}; --store takes a URL")
-    return None if place == OFF else Path(place).expanduser()
+    try:
+        return None if place.lower() == OFF else Path(place).expanduser()
+    except RuntimeError:
+        raise UserError(f"{place}: there is no such home folder") from None
 
 
 def _in_data_folder() -> Path | None:
@@ -67,11 +70,16 @@ class UserStore:
     """
 
     def __init__(self, file: Path | None, beside: RecordStore) -> None:
-        same = file is not None and beside.file is not None and beside.file.resolve() == file.resolve()
+        same = file is not None and beside.file is not None and os.path.realpath(beside.file) == os.path.realpath(file)
         self._file = None if same else file
         self._store: RecordStore | None = None
         self._waiting: list[tuple[StoredTask, Sequence[Record]]] = []
         self.note = ""
+
+    @property
+    def takes(self) -> bool:
+        """Whether there is a store that takes what is added."""
+        return self._file is not None
 
     def add(self, task: StoredTask, records: Sequence[Record]) -> None:
         """Add records of a task, together with those that another process kept from being added until now.
@@ -93,8 +101,10 @@ class UserStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.finish()
-        self._close()
+        try:
+            self.finish()
+        finally:
+            self._close()
 
     def _try(self, wait_s: float) -> StoreOutageError | None:
         """Add what waits; return why that has to be tried again, or None."""
@@ -107,7 +117,7 @@ class UserStore:
             if error.is_held:
                 return error
             self._give_up(error)
-        except UserError as error:
+        except (UserError, OSError) as error:  # which looking at a file raises whose folder may not be entered
             self._give_up(error)
         self._waiting = []
         return None
@@ -125,17 +135,10 @@ def _opened(file: Path, wait_s: float) -> RecordStore:
     """Return the store of a file, which is made with its folder; another process is waited for so many seconds.
 
     Raises:
-        UserError: It cannot be made, is no store, or is one that runs go on with, from which nothing may be dropped.
+        UserError: It cannot be made, or is no store.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{file.parent}: the folder cannot be made ({error.strerror})") from None
-    store = RecordStore.open(file, timeout_s=wait_s)
-    try:
-        if store.searches():
-            raise UserError(f"{file} is the store of runs, which go on with it: give another file, or {OFF}")
-    except BaseException:
-        store.close()
-        raise
-    return store
+    return RecordStore.open(file, timeout_s=wait_s)

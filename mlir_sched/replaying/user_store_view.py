@@ -61,6 +61,7 @@ def view_user_store() -> UserStoreView:
     with RecordStore.open(file, read_only=True) as store:
         tasks, counts = store.tasks(), store.counts()
     ops = {task.key: _ops(task) for task in tasks}
+    counts = {key: number for key, number in counts.items() if key[0] in ops}  # a run may add tasks meanwhile
     return UserStoreView(
         str(file),
         file.stat().st_size,
@@ -91,7 +92,7 @@ def _ops(task: StoredTask) -> str:
 
 def _machine(context: str) -> str:
     """Return the device of a context, or its processor with the number of threads."""
-    parts = context_parts(context)
-    if "cpu" not in parts:
+    parts = context_parts(context) if "=" in context else {}
+    if "cpu" not in parts or not parts.get("threads", "").isdecimal():
         return parts.get("device", context)
     return f"{parts['cpu']}, {threads(int(parts['threads']))}"

@@ -22,7 +22,7 @@ from mlir_sched.trace import Trace
 TASK = task_of("product", DISPATCH)
 FIRST, SECOND, THIRD = draws(3)
 MACHINE = replace(TARGET, machine=(("cpu", "first"), ("runtime", "3.13.0")))
-HERE, THERE = context_key(cpu="first", threads=1), context_key(cpu="second", threads=4)
+HERE, THERE = context_key(cpu="first", threads=1), context_key(cpu="second", threads=4, caches="48K/2048K/0K")
 
 
 @pytest.fixture
@@ -52,7 +52,8 @@ def test_a_store_gives_each_task_in_each_context(store: RecordStore) -> None:
     assert here.traces == (FIRST, SECOND)
     assert here.seconds.tolist() == [5e-4, float("inf")]
     assert there.seconds.tolist() == [2.5e-4]
-    assert there.target == replace(MACHINE, cores=4, machine=(("cpu", "second"), ("runtime", "3.13.0")))
+    caches = {"l1_bytes": 48 << 10, "l2_bytes": 2 << 20, "l3_bytes": 0}
+    assert there.target == replace(MACHINE, cores=4, machine=(("cpu", "second"), ("runtime", "3.13.0")), **caches)
     assert {*here.origins, *there.origins} == {Origin.MODEL}
 
 

@@ -18,7 +18,8 @@ from stored_records import CONTEXT, TASK, fill_store, make_record
 from mlir_sched.database import RecordStore, engine, user_store
 from mlir_sched.database.record import Record, StoredTask
 from mlir_sched.database.user_store import VARIABLE, UserStore, user_store_file
-from mlir_sched.errors import UserError
+from mlir_sched.errors import Failure, FailureClass, UserError
+from mlir_sched.outcome import Outcome
 
 
 @pytest.fixture
@@ -59,6 +60,52 @@ def test_what_is_added_is_on_the_disk_at_once_and_once(file: Path, own: RecordSt
         assert users.note == ""
     with RecordStore.open(file, read_only=True) as reader:
         assert reader.records("a", CONTEXT) == (first, second)
+
+
+def test_what_lasts_is_added_behind_failures_that_may_not(file: Path, own: RecordStore) -> None:
+    task, (right,) = of_task("a")
+    crashed = replace(right, outcome=Outcome(None, Failure(FailureClass.RUN_CRASH, "killed")))
+    with UserStore(file, own) as users:
+        for record in (crashed, crashed, right, right, crashed):
+            users.add(task, [record])
+        assert users.note == ""
+    with RecordStore.open(file, read_only=True) as reader:
+        assert reader.records("a", CONTEXT) == (crashed, replace(right, attempt=1))
+
+
+def test_a_removed_record_takes_no_number_from_others(own: RecordStore) -> None:
+    failed = Outcome(None, Failure(FailureClass.RUN_CRASH, "killed"))
+    own.add_task(TASK)
+    for _ in range(3):
+        own.settle(make_record("a", failed), since=own.last_record())
+    assert own.file is not None
+    run_sql(own.file, "DELETE FROM records WHERE attempt = 1")
+    assert own.settle(make_record("a", failed), since=own.last_record()).attempt == 3
+
+
+def test_nothing_is_added_once_runs_go_on_with_the_store(file: Path, own: RecordStore) -> None:
+    with UserStore(file, own) as users:
+        users.add(*of_task("a"))
+        with RecordStore.open(file) as of_a_run:
+            of_a_run.begin_search("search")
+        users.add(*of_task("b"))
+        assert "is the store of runs" in users.note
+    assert list(stored(file)) == ["a"]
+
+
+def test_tasks_that_others_stored_are_not_dropped(
+    file: Path, own: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_store, "MOST_BYTES", 500_000)
+    file.parent.mkdir(parents=True)
+    with RecordStore.open(file) as store:
+        task, records = of_task("others", 20)
+        store.add_task(task)
+        store.add(records)
+    with UserStore(file, own) as users:
+        for name in "abcd":
+            users.add(*of_task(name, 20))
+    assert list(stored(file)) == ["others", "d"]
 
 
 def test_runs_at_the_same_time_add_to_one_store(file: Path, own: RecordStore) -> None:
@@ -192,6 +239,21 @@ def test_a_store_that_cannot_be_written_costs_a_note(
     assert stored(file) == {"a": ["a0"]}
 
 
+def test_a_folder_that_may_not_be_entered_costs_a_note(
+    file: Path, own: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.parent.mkdir(parents=True)
+    is_dir = Path.is_dir
+
+    def refused(path: Path) -> bool:
+        if path == file:  # permissions do not bind the superuser
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    assert "Permission denied" in note_of(file, own)
+
+
 def test_a_full_disk_costs_a_note(file: Path, own: RecordStore) -> None:
     with UserStore(file, own) as users:
         users.add(*of_task("a"))
@@ -255,7 +317,7 @@ def test_an_option_comes_before_the_variable_and_that_before_the_data_folder(
     nothing_set.setenv(VARIABLE, "~/y.sqlite")
     assert user_store_file() == Path.home() / "y.sqlite"
     assert user_store_file(tmp_path) == tmp_path
-    nothing_set.setenv(VARIABLE, "off")
+    nothing_set.setenv(VARIABLE, "OFF")
     assert user_store_file() is None
     assert user_store_file("x.sqlite") == Path("x.sqlite")
     assert list(tmp_path.iterdir()) == []
@@ -270,6 +332,11 @@ def test_a_user_without_a_home_has_none(nothing_set: pytest.MonkeyPatch) -> None
     assert os.path.expanduser("~") != "~"  # noqa: PTH111  # by the user's number
     nothing_set.setattr(pwd, "getpwuid", unknown)
     assert user_store_file() is None
+
+
+def test_a_home_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UserError, match="~nobody-here/x: there is no such home folder"):
+        user_store_file("~nobody-here/x")
 
 
 def test_a_url_is_refused() -> None:

@@ -44,3 +44,16 @@ def test_tasks_are_counted_by_their_ops_and_by_machines(file: Path) -> None:
     assert view.ops == (Part("contraction, f32", 2, 3), Part("not tunable", 1, 1))
     assert set(view.machines) == {Part("EPYC, 1 thread", 2, 2), Part("EPYC, 2 threads", 1, 1), Part("a GPU", 1, 1)}
     assert view.to_json()["ops"][0] == {"name": "contraction, f32", "tasks": 2, "records": 3}
+
+
+def test_contexts_that_name_no_machine_are_shown_as_they_are(file: Path) -> None:
+    fill(file, {product("a", 8): ["nothing", "cpu=EPYC"]})
+    assert {each.name for each in view_user_store().machines} == {"nothing", "cpu=EPYC"}
+
+
+def test_tasks_that_a_run_adds_meanwhile_are_not_counted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(file, {product("a", 8): [ONE], product("b", 8): [ONE]})
+    tasks = RecordStore.tasks
+    monkeypatch.setattr(RecordStore, "tasks", lambda store: tasks(store)[:1])
+    view = view_user_store()
+    assert (view.tasks, view.records) == (1, 1)
