@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from mlir_sched.compiler import CompilerPool, WorkerSet
+from mlir_sched.compiler.worker_process import candidate_limits
 from mlir_sched.database.work_cost import CostOf
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
@@ -158,7 +159,8 @@ class MeasuredOnDevice(Meter):
         """Compile the untuned code of the tasks that can be tuned, beside a block, where no other process has to do."""
         flags, tunable = tasks[0].flags if tasks else (), (t for t in tasks if can_tune(t, space, self.target))
         with WorkerSet(1, yields=True) as workers:
-            pool = CompilerPool(flags, chain_length=self._measuring.chain_length, shared=workers)
+            limits = candidate_limits(self.workers.count)
+            pool = CompilerPool(flags, limits=limits, chain_length=self._measuring.chain_length, shared=workers)
             with self.code.untuned_beside(pool, tunable):
                 yield
 

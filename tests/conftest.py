@@ -22,6 +22,7 @@ from payloads import PAYLOADS
 from shared_work import SharedExtractions, made_once, shared_folder
 from short_sessions import short_sessions
 
+from mlir_sched.compiler.iree_compile import PROGRAM
 from mlir_sched.database.user_store import OFF, VARIABLE
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -46,11 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure() -> None:
-    """Keep runs from the store of the user who runs the tests, and let Ctrl-C through to the programs that tests start.
+    """Keep runs from the store and the compiler that the user's environment names, and let Ctrl-C through to programs.
 
     A shell has commands in its background ignore Ctrl-C.
     """
     os.environ[VARIABLE] = OFF
+    os.environ.pop(PROGRAM, None)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -12,14 +12,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.flags import library_flags
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
-from mlir_sched.compiler.version import compiler_version
+from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
-from mlir_sched.processes.executable import running_program, signal_name
+from mlir_sched.processes.executable import run_program, running_program, signal_name
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.shortage import says_shortage
@@ -35,6 +37,7 @@ PROGRAM = "MLIR_SCHED_IREE_COMPILE"
 """Environment variable that names the ``iree-compile`` to use, of the version of the installed package."""
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
+_VERSION_S = 60.0
 
 
 class Shown(Enum):
@@ -201,8 +204,7 @@ def iree_compile_path() -> Path:
     """
     compiler_version()
     if named := os.environ.get(PROGRAM):
-        if not Path(named).is_file():
-            raise UserError(f"{PROGRAM}={named}: there is no such program")
+        _require_supported(named)
         return Path(named)
     package = importlib.util.find_spec("iree.compiler")
     for folder in package.submodule_search_locations or () if package else ():
@@ -210,6 +212,19 @@ def iree_compile_path() -> Path:
         if program.exists():
             return program
     raise UserError("iree-compile is missing from the installed iree-base-compiler package; reinstall it")
+
+
+@cache
+def _require_supported(named: str) -> None:
+    if not (Path(named).is_file() and os.access(named, os.X_OK)):
+        raise UserError(f"{PROGRAM}={named}: there is no such program")
+    try:
+        ended = run_program([named, "--version"], ChildLimits(_VERSION_S, child_memory_bytes()))
+    except ChildError as error:
+        raise UserError(f"{PROGRAM}={named}: {error}") from None
+    said = ended.output.decode(errors="replace")
+    if f"IREE compiler version {SUPPORTED}." not in said:
+        raise UserError(f"{PROGRAM}={named}: IREE {SUPPORTED}.x is needed, and this program is none: {reason(said)}")
 
 
 def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str) -> str:

@@ -107,6 +107,7 @@ class CompiledCode:
                 yield
             finally:
                 ended.set()
+                pool.abandon()
                 while wait([compiled], POLL_S).not_done:
                     pool.abandon()
         compiled.result()

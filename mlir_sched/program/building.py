@@ -104,9 +104,10 @@ def build_variant(
             model = _model_of(path, target, variant, parameters, not_run, text, known)
             with beside(model.tasks):
                 program = compiled()
+                build_s = time.monotonic() - start
             if variant.rewrite and variant.rewrite.mark not in program.rewrites:
                 raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
-            return BuiltVariant(variant, model, program.vmfb, None, flags, build_s=time.monotonic() - start)
+            return BuiltVariant(variant, model, program.vmfb, None, flags, build_s=build_s)
 
 
 @dataclass(frozen=True)

@@ -462,7 +462,23 @@ def test_the_compiler_is_the_one_that_the_environment_names(monkeypatch: pytest.
     with pytest.raises(UserError, match=r"/iree-compile: there is no such program"):
         iree_compile_path()
     (tmp_path / "iree-compile").touch()
-    assert iree_compile_path() == tmp_path / "iree-compile"
+    with pytest.raises(UserError, match=r"/iree-compile: there is no such program"):
+        iree_compile_path()
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("says", "refused"), [("3.13.0rc1 @ 89ece87b", ""), ("3.14.0", "is none: IREE compiler version 3.14")]
+)
+def test_a_compiler_that_the_environment_names_has_the_supported_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, refused: str
+) -> None:
+    named = tmp_path / "iree-compile"
+    named.write_text(f"#!/bin/sh\necho 'IREE compiler version {says}'\n")
+    named.chmod(0o755)
+    monkeypatch.setenv(PROGRAM, str(named))
+    with pytest.raises(UserError, match=refused) if refused else nullcontext():
+        assert iree_compile_path() == named
 
 
 def test_a_crash_that_says_nothing_is_told_by_how_the_compiler_ended(monkeypatch: pytest.MonkeyPatch) -> None:
