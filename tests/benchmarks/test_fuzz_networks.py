@@ -23,7 +23,7 @@ from registered_rewrites import register
 from benchmarks.fuzz.arithmetic import convolution, dilated, pooling
 from benchmarks.fuzz.comparison import difference
 from benchmarks.fuzz.draft import Array
-from benchmarks.fuzz.networks import command
+from benchmarks.fuzz.networks import command, worker
 from benchmarks.fuzz.networks.convolutions import convolution_of
 from benchmarks.fuzz.networks.form import Form
 from benchmarks.fuzz.networks.generator import RandomNetwork, random_network
@@ -229,6 +229,23 @@ def test_a_program_that_is_not_compiled_leaves_the_others_to_be_judged_together(
     found = laboratory._right(Case(program, tmp_path), [(plan, RewriteScript(plan.name, "", "", "")) for plan in plans])
     assert "".join(plan.name for plan in found) == "abdefgij"
     assert max(map(len, together)) <= TOGETHER
+
+
+def test_results_that_nobody_wrote_are_not_those_of_another_plan() -> None:
+    memory = np.full(2, 7.0, np.float32)  # what another plan left, which is right
+
+    class Result:
+        def to_host(self) -> Array:
+            return memory
+
+    def writes_one_of_two(values: Array) -> Result:
+        memory[0] = values[0]
+        if not values.any():
+            memory[1] = 0.0  # as any other use of the memory would
+        return Result()
+
+    (found,) = worker._results(writes_one_of_two, [np.full(2, 7.0, np.float32)])
+    assert found.tolist() == [7.0, 0.0]
 
 
 @pytest.mark.parametrize(
