@@ -7,7 +7,8 @@ ops read. Sizes follow from the types of inputs and results, which are those of 
 IREE 3.13 compares a body as a whole that uses no values from outside but results of ops which are compared with it
 (PreprocessingExtensions.cpp, EquivalenceUtils.cpp): where these are constants, a script has an op made that reads them
 and the result, and compares that. Of a body that uses tensors from outside it compares how elements are computed, from
-arguments, loops, tensors and constants: here ``x - y`` is not told from ``y - x`` where both are arguments.
+arguments, loops, tensors and constants: here ``x - y`` is not told from ``y - x`` where both are arguments. Attributes
+that only the other program has are not seen.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from mlir_sched.compiler.operations import captured, captures_constants_alone, n
 from mlir_sched.library.matcher import append_comparison_of_body
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied_with_constants, is_static, of_any_size
-from mlir_sched.program.rewrites.placed.body import INDEX
-from mlir_sched.program.rewrites.placed.links import Link, Made, Operands
+from mlir_sched.program.rewrites.placed.body import INDEX, Body
+from mlir_sched.program.rewrites.placed.links import Link, Made, Operands, Read
 from mlir_sched.program.rewrites.replacement import (
     MEMOIZED,
     only_op,
@@ -77,12 +78,14 @@ def match_op(handle: Any, op: Any, *holding: Any) -> None:
     if op.name in _WITH_BODY:
         require_number(ops_within(found), 1 + len([*walk(op)]))
         for ends, values in append_comparison_of_body(found, op, is_static):
-            made = enumerate(map(producer, values))
-            loops = {number: op for number, op in made if op is not None and op.name == INDEX}
-            parts = split(ends, len(values)) if loops else ()
-            for number, loop in loops.items():
-                at = transform.GetDefiningOp(transform.AnyOpType.get(), parts[number]).result
-                only_op(at, INDEX, {"dim": loop.attributes["dim"]})
+            tensors = [read.operands[0] for read in Body(op).reads]
+            for part, value in zip(split(ends, len(values)) if values else (), values, strict=True):
+                loop = producer(value)
+                if value in tensors:
+                    require_same(part, Read(op, tensors.index(value)).handle(found))
+                elif loop is not None and loop.name == INDEX:
+                    at = transform.GetDefiningOp(transform.AnyOpType.get(), part).result
+                    only_op(at, INDEX, {"dim": loop.attributes["dim"]})
 
 
 def compare(
@@ -162,5 +165,5 @@ def _match_whole(handle: Any, op: Any, function: Any = None, *makers: Any) -> No
 
 
 def _is_whole(op: Any) -> bool:
-    """Say whether the body of an op is compared as a whole."""
-    return op.name == GENERIC and captures_constants_alone(op)
+    """Say whether the body of an op is compared as a whole: it uses no tensors from outside, which may be resources."""
+    return op.name == GENERIC and captures_constants_alone(op) and not any(map(is_static, captured(op)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, GENERIC
 from mlir_sched.program.rewrites.placed.body import EXTRACT, Body
 from mlir_sched.program.rewrites.replacement import operand_of, operands_of, ops_named, result_of, split
 
@@ -87,7 +87,7 @@ class Operands(Link):
 def counting(op: Any) -> list[Link]:
     """Return what the body of an op takes for indices of loops: its operands that count up, and what these are of."""
     body = Body(op)
-    arguments = enumerate(body.arguments if body.reads else ())
+    arguments = enumerate(body.arguments if op.name == GENERIC else ())
     found = [Link(op, place) for place, argument in arguments if body.counted_loop(argument) is not None]
     for link in found:
         if (made := producer(link.value)).name in (EXPAND, COLLAPSE):

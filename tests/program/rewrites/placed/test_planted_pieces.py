@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import Any
 
 import pytest
@@ -105,6 +106,35 @@ READ = """
     linalg.yield %e : f32
   } -> tensor<5x5xf32>"""
 IN_ORDER = private(function("5x5", READ, "%read", "5x5"))
+TABLE = """
+  %table = arith.constant dense_resource<table> : tensor<5x5xf32>"""
+BYTES = "".join(f"{number:02x}" for number in struct.pack("<25f", *range(25)))
+RESOURCES = f"""
+{{-# dialect_resources: {{ builtin: {{ table: "0x04000000{BYTES}" }} }} #-}}"""
+OF_TABLE = private(function("5x5", TABLE + READ.replace("%image", "%table"), "%read", "5x5")) + RESOURCES
+BOTH = READ.replace("%e = tensor.extract %image", "%a = tensor.extract %image").replace(
+    "    linalg.yield",
+    """    %b = tensor.extract %other[%row, %column] : tensor<5x5xf32>
+    %e = arith.subf %a, %b : f32
+    linalg.yield""",
+)
+OTHER = "\n  %other = util.optimization_barrier %image : tensor<5x5xf32>"
+OF_TWO = private(function("5x5", OTHER + BOTH, "%read", "5x5"))
+MASK = f"""
+  %three = arith.constant 3 : index
+  %none = arith.constant 0.0 : f32
+  %numbers = arith.constant dense<{{}}> : tensor<16xi64>
+  %room = tensor.empty() : tensor<{IMAGE}xf32>
+  %masked = linalg.generic {{{{indexing_maps = [affine_map<(n, c, y, x) -> (c)>, {ALL}, {ALL}],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}}}
+      ins(%numbers, %out2 : tensor<16xi64>, tensor<{IMAGE}xf32>) outs(%room : tensor<{IMAGE}xf32>) {{{{
+  ^bb0(%n: i64, %x: f32, %o: f32):
+    %i = arith.index_cast %n : i64 to index
+    %few = arith.cmpi slt, %i, %three : index
+    %e = arith.select %few, %x, %none : f32
+    linalg.yield %e : f32
+  }}}} -> tensor<{IMAGE}xf32>"""
+MASKED, MASKED_LAST = (network(MASK.format([*numbers]), "%masked") for numbers in (range(16), range(15, -1, -1)))
 FACTORS = re.compile(r"ins\((%v\d+), (%v\d+)(?=[^\n]*\n[^\n]*\n *%y = arith\.mulf)")
 SIGMOID = re.findall(r"(%v\d+) = linalg.generic", UNIT)[-2]
 PLANTED: dict[str, tuple[PlacedRewrite[Any], str, str]] = {
@@ -119,6 +149,11 @@ PLANTED: dict[str, tuple[PlacedRewrite[Any], str, str]] = {
     "the loops that a tensor is read at": (
         OrderedReads(), IN_ORDER, IN_ORDER.replace("[%row, %column]", "[%column, %row]")
     ),
+    "the loops that a table is read at": (
+        OrderedReads(), OF_TABLE, OF_TABLE.replace("[%row, %column]", "[%column, %row]")
+    ),
+    "the tensors that a difference reads": (OrderedReads(), OF_TWO, OF_TWO.replace("subf %a, %b", "subf %b, %a")),
+    "the numbers of channels of a mask": (ChannelsLast(), MASKED, MASKED_LAST),
     "the operands of a difference in a gate": (
         FusedGates(), GATE, GATE.replace("subf %a, %b", "subf %b, %a")
     ),
@@ -144,6 +179,13 @@ def test_a_script_refuses_another_piece(name: str) -> None:
 
 NEEDLESS = {"the starts of sums", "the readers of a bias"}
 """What no replacement depends on: a script refuses more than it has to."""
+
+
+def test_an_op_whose_steps_another_program_may_state_stays_as_it_is() -> None:
+    unstated = re.sub(r",\s*strides = dense<1> : tensor<2xi64>", "", BETWEEN)
+    assert unstated != BETWEEN
+    with script_context(), ir.Location.unknown():
+        assert not ChannelsLast().sites(WalkedProgram(ir.Module.parse(unstated)))
 
 
 @pytest.mark.parametrize("name", [name for name in PLANTED if name not in NEEDLESS])
