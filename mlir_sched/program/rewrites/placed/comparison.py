@@ -90,7 +90,7 @@ def match_op(handle: Any, op: Any, *holding: Any) -> None:
 
 def compare(
     ops: Iterable[Any],
-    links: Iterable[Link],
+    pieces: Iterable[Iterable[Link]],
     inner: Container[Any],
     handles: Mapping[Any, Any],
     holding: Mapping[Any, Sequence[Any]],
@@ -99,12 +99,13 @@ def compare(
 
     Args:
         ops: The ops.
-        links: The values that they read which have to be what they are.
+        pieces: Per piece the values that its ops read which have to be what they are: results of the ops, or the same
+            others within the piece.
         inner: Those of the ops whose results have to have as many readers as they have.
         handles: Handles on the ops.
         holding: Per op with constants from outside, further arguments of :func:`match_op`.
     """
-    ties, alike = _ties(ops, links), dict[Hashable, list[Any]]()
+    ties, alike = _ties(ops, pieces), dict[Hashable, list[Any]]()
     readers = {op: [len([*value.uses]) for value in op.results] if op in inner else [] for op in ties}
     for op, own in ties.items():
         forms = ((link.form, other.form) for link, other in own)
@@ -122,13 +123,16 @@ def compare(
             transform.YieldOp()
 
 
-def _ties(ops: Iterable[Any], links: Iterable[Link]) -> Mapping[Any, list[tuple[Link, Link]]]:
-    """Return what every op reads that another one has, too: as a result, or as what it reads."""
+def _ties(ops: Iterable[Any], pieces: Iterable[Iterable[Link]]) -> Mapping[Any, list[tuple[Link, Link]]]:
+    """Return what every op reads that another one has, too: as a result, or in the same piece as what it reads."""
     found = dict[Any, list[tuple[Link, Link]]]((op, []) for op in ops)
-    known: dict[Any, Link] = {(result,): Made(op, place) for op in found for place, result in enumerate(op.results)}
-    for link in dict.fromkeys(links):
-        if (other := known.setdefault(link.values, link)) is not link:
-            found[link.op].append((link, other))
+    made: dict[Any, Link] = {(result,): Made(op, place) for op in found for place, result in enumerate(op.results)}
+    for links in pieces:
+        read = dict[Any, Link]()
+        for link in dict.fromkeys(links):
+            other = made.get(link.values) or read.setdefault(link.values, link)
+            if other is not link and (link, other) not in found[link.op]:
+                found[link.op].append((link, other))
     return found
 
 

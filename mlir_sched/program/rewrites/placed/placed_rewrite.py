@@ -179,7 +179,7 @@ class PlacedRewrite(SiteRewrite[P]):
         pieces = [site for site in every if not site.is_alone]
         ops = dict.fromkeys(op for site in pieces for op in site.ops)
         inner = {op for op in ops if op.name != _CONSTANT} - {made.op for site in every for made in site.results}
-        compare(ops, [link for site in pieces for link in site.links], inner, handles, holding)
+        compare(ops, [site.links for site in pieces], inner, handles, holding)
         return handles
 
     def _replace(self, site: P, rows: Sequence[Sequence[Any]]) -> None:

@@ -136,9 +136,13 @@ class Cell(PlacedSite):
         """The products by their results."""
         return {product.result: product for product in self.products}
 
+    @cached_property
+    def _inner(self) -> frozenset[Any]:
+        return frozenset(self.ops)
+
     def _read_by(self, run: ElementRun, ends: Collection[Any]) -> list[ElementRun]:
         """Return the runs that a run is computed from, by one op; none where that is not for the replacement to do."""
-        return [] if run.value in ends or producer(run.value) not in {*self.ops} else read_by(run)
+        return [] if run.value in ends or producer(run.value) not in self._inner else read_by(run)
 
     def _part(self, run: ElementRun, given: Given) -> Any:
         """Return a run as a tensor of its own."""
