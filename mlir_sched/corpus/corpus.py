@@ -73,10 +73,13 @@ def _target_in(context: str, target: Target) -> Target:
     """Return a target with the machine and the threads of a context, which may be others than where it was stored."""
     parts = context_parts(context)
     machine = tuple((name, parts.get(name, value)) for name, value in target.machine)
-    caches = zip(("l1_bytes", "l2_bytes", "l3_bytes"), _cache_bytes(parts.get("caches", "")), strict=False)
-    return replace(target, cores=int(parts.get("threads", target.cores)), machine=machine, **dict(caches))
+    found = replace(target, cores=int(parts.get("threads", target.cores)), machine=machine)
+    if "caches" not in parts:
+        return found
+    l1_bytes, l2_bytes, l3_bytes = _cache_bytes(parts["caches"])
+    return replace(found, l1_bytes=l1_bytes, l2_bytes=l2_bytes, l3_bytes=l3_bytes)
 
 
 def _cache_bytes(caches: str) -> list[int]:
-    """Return the bytes of caches as a context names them, ``32K/1024K/32768K``; none where it names none."""
-    return [int(size.removesuffix("K")) << 10 for size in caches.split("/")] if caches else []
+    """Return the bytes of three caches as a context names them, ``32K/1024K/32768K``."""
+    return [int(size.removesuffix("K")) << 10 for size in caches.split("/")]
