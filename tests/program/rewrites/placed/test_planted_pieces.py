@@ -181,13 +181,6 @@ NEEDLESS = {"the starts of sums", "the readers of a bias"}
 """What no replacement depends on: a script refuses more than it has to."""
 
 
-def test_an_op_whose_steps_another_program_may_state_stays_as_it_is() -> None:
-    unstated = re.sub(r",\s*strides = dense<1> : tensor<2xi64>", "", BETWEEN)
-    assert unstated != BETWEEN
-    with script_context(), ir.Location.unknown():
-        assert not ChannelsLast().sites(WalkedProgram(ir.Module.parse(unstated)))
-
-
 @pytest.mark.parametrize("name", [name for name in PLANTED if name not in NEEDLESS])
 def test_the_finder_tells_another_piece_apart(name: str) -> None:
     rewrite, own, other = PLANTED[name]

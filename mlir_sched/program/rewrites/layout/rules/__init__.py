@@ -9,9 +9,7 @@ from mlir_sched.program.rewrites.layout.rules.rule import Rule
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, CONCAT, EXPAND, GENERIC, SLICE, TRANSPOSE
 from mlir_sched.program.rewrites.padding.tensor_pad import number_around
 
-_window = partial(
-    Rule, build=windows.build, axes=windows.axes, fits=windows.states_steps, any_size=windows.reads_all_pixels
-)
+_window = partial(Rule, build=windows.build, axes=windows.axes, any_size=windows.reads_all_pixels)
 _LOOPS = "keeps the channels of what it reads: element-wise, broadcast, reduction of one value, gather of pixels"
 _RESHAPE = "splits channels, or joins them, where nothing else is split or joined with them"
 RULES: Mapping[str, Rule] = {

@@ -56,11 +56,6 @@ FORMS: Mapping[str, tuple[Any, tuple[int, ...]]] = {
 """The builder of the channels-last op, and the order of the dims of its second operand, by the channels-first op."""
 
 
-def states_steps(op: Any) -> bool:
-    """Say whether an op states its strides and dilations: scripts do not see what only another program states."""
-    return "strides" in op.attributes and "dilations" in op.attributes
-
-
 def axes(op: Any) -> Sequence[Axes]:
     """Return places of dims, for images; filters, and what the result starts with, have none."""
     return [range(op.result.type.rank), (), (), range(op.result.type.rank)]
