@@ -6,15 +6,13 @@ The one place where a run with a device and a run without one differ; everything
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from mlir_sched.compiler import CompilerPool, WorkerSet
-from mlir_sched.compiler.worker_process import candidate_limits
+from mlir_sched.compiler import WorkerSet
 from mlir_sched.database.work_cost import CostOf
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
@@ -26,17 +24,13 @@ from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, Evaluators
 from mlir_sched.evaluation.gpu_times import GpuTimes, modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
-from mlir_sched.program.building import nothing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.variants.programs import MeasuredPrograms, Programs, Source
-from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.search.strategy import DRAWN
-from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target, detect_target
 from mlir_sched.targets.target import Target
-from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.options import TuneOptions
@@ -68,14 +62,9 @@ class Meter(ABC):
 
     @abstractmethod
     def programs(
-        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...], space: Space | None = None
+        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
     ) -> AbstractContextManager[Programs]:
-        """Return what makes programs without scripts and says what they take.
-
-        Args:
-            space: The transform modules that tasks are tuned by: untuned code of such tasks is compiled while programs
-                are; None for none of that.
-        """
+        """Return what makes programs without scripts and says what they take."""
 
     @abstractmethod
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
@@ -128,12 +117,11 @@ class MeasuredOnDevice(Meter):
         return CompileAndRun(flags, on_cores, model=self.gpu_times, code=self.code, shared=self.workers)
 
     def programs(
-        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...], space: Space | None = None
+        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
     ) -> AbstractContextManager[MeasuredPrograms]:
         """Return what times programs, in a process of its own."""
         del evaluators
-        beside = nothing if space is None else partial(self._untuned_beside, space)
-        source = Source(self.model, self.target, parameters, beside)
+        source = Source(self.model, self.target, parameters)
         return MeasuredPrograms.open(source, self._measuring.first_look, self.options.values)
 
     def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
@@ -153,16 +141,6 @@ class MeasuredOnDevice(Meter):
         """Prove the program, and measure whether it is faster."""
         final = RunnerOptions.final(self.target.driver, threads=self.target.cores)
         return emit(self.model, variants, tuned, finalists, final, self.target, time_left)
-
-    @contextmanager
-    def _untuned_beside(self, space: Space, tasks: Sequence[Task]) -> Iterator[None]:
-        """Compile the untuned code of the tasks that can be tuned, beside a block, where no other process has to do."""
-        flags, tunable = tasks[0].flags if tasks else (), (t for t in tasks if can_tune(t, space, self.target))
-        with WorkerSet(1, yields=True) as workers:
-            limits = candidate_limits(self.workers.count)
-            pool = CompilerPool(flags, limits=limits, chain_length=self._measuring.chain_length, shared=workers)
-            with self.code.untuned_beside(pool, tunable):
-                yield
 
     @property
     def _measuring(self) -> RunnerOptions:
@@ -197,10 +175,9 @@ class EstimatedByModel(Meter):
         return CompileAndAssemble(built.model.task_flags, self.target, code=self.code, shared=self.workers)
 
     def programs(
-        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...], space: Space | None = None
+        self, evaluators: Evaluators, parameters: tuple[ParameterFile, ...]
     ) -> AbstractContextManager[EstimatedPrograms]:
         """Return what adds up the estimates of a program's dispatches."""
-        del space
         source = Source(self.model, self.target, parameters)
         return nullcontext(EstimatedPrograms(source, evaluators, modelled_device(self.target)))
 

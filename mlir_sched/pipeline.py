@@ -126,7 +126,7 @@ def tune(
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
-                with meter.programs(evaluators, weights, space) as programs:
+                with meter.programs(evaluators, weights) as programs:
                     most = options.max_weights
                     variants = build_variants(programs, choice, local_sync=local_sync, most_weights=most)
                 choice.keep()
@@ -146,7 +146,7 @@ def tune(
                 )
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
-                opened, sites = partial(meter.programs, evaluators, weights, space), variants.space.sites
+                opened, sites = partial(meter.programs, evaluators, weights), variants.space.sites
                 algorithms = Algorithms(path, target, fastest(variants.built), opened, sites, weights)
                 search = VariantSearch.of(
                     run,

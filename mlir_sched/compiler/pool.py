@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,11 +112,6 @@ class CompilerPool:
             yield
         finally:
             self._set.pin(tuple(os.sched_getaffinity(0)))
-
-    def abandon(self) -> None:
-        """Kill the workers that compile for this pool; what they compile is lost. May be called by any thread."""
-        for worker in list(self._busy.values()):
-            worker.send_signal(signal.SIGKILL)
 
     def renew(self) -> None:
         """End the workers that have nothing to do, those of other pools with the same set, too."""

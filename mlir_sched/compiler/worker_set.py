@@ -9,9 +9,6 @@ from pathlib import Path
 
 from mlir_sched.compiler.worker_process import Worker
 
-LEAST_PRIORITY = 19
-"""Niceness of a process that yields to all others."""
-
 
 class WorkerSet:
     """Workers that pools borrow, at most ``count`` at a time; a context manager.
@@ -21,11 +18,9 @@ class WorkerSet:
 
     Args:
         count: Most processes, >= 1; by default one per CPU that this process may use.
-        yields: Whether the processes leave the processors to all others that have something to do.
     """
 
-    def __init__(self, count: int | None = None, *, yields: bool = False) -> None:
-        self._yields = yields
+    def __init__(self, count: int | None = None) -> None:
         self.count = count if count is not None else len(os.sched_getaffinity(0))
         if self.count < 1:
             raise ValueError(f"a pool needs at least 1 worker, got {self.count}")
@@ -50,9 +45,6 @@ class WorkerSet:
             if len(self._lent) + len(self._idle) == self.count:
                 self._idle.pop(0).kill()
             worker = Worker(flags)
-            if self._yields:
-                with suppress(OSError):  # it has ended
-                    os.setpriority(os.PRIO_PROCESS, worker.pid, LEAST_PRIORITY)
         self._lent.append(worker)
         return worker
 

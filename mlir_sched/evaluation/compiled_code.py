@@ -1,16 +1,14 @@
 """The compiled code of a run: one cache, which is asked before anything is compiled for a task."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from threading import Event, Lock
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.pool import CompileRequest
-from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.outage import may_be_of_environment
-from mlir_sched.processes.child import POLL_S
 from mlir_sched.tasks.task import Task
 
 LATEST = 512
@@ -82,35 +80,6 @@ class CompiledCode:
         """Compile the untuned code of the first ``most`` of the tasks for which nobody tried to."""
         for _ in self.of(pool, [(task, None) for task in self._untried(pool, tasks)[:most]]):
             pass
-
-    @contextmanager
-    def untuned_beside(self, pool: CompilerPool, tasks: Iterable[Task]) -> Iterator[None]:
-        """Compile the untuned code of tasks, one after the other, until a block ends that leaves a processor free.
-
-        What is not compiled by then, or cannot be compiled at present, is compiled when it is asked for.
-
-        Args:
-            pool: As in :meth:`of`. Its workers are killed that compile when the block ends.
-        """
-        ended = Event()
-
-        def compile_some() -> None:
-            with suppress(OSError, MlirSchedError):
-                for task in tasks:
-                    if ended.is_set():
-                        return
-                    self.compile_untuned(pool, [task], 1)
-
-        with ThreadPoolExecutor(1) as thread:
-            compiled = thread.submit(compile_some)
-            try:
-                yield
-            finally:
-                ended.set()
-                pool.abandon()
-                while wait([compiled], POLL_S).not_done:
-                    pool.abandon()
-        compiled.result()
 
     def keep(self, pool: CompilerPool, task: Task, script: str | None, ratio: float) -> None:
         """Let measured code stay: untuned code, or that of a script, in place of the slowest of the fastest.

@@ -1,11 +1,9 @@
 """Building of one program variant: it is compiled, its dispatches are taken out, and it is timed beside others."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from mlir_sched.compiler import ModelCompileError, Shown, compiling
 from mlir_sched.compiler.iree_compile import ModelLimitError
@@ -26,15 +24,6 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tensors.values import FunctionValues
 from mlir_sched.tuned_folder.names import LIBRARY
-
-Beside: TypeAlias = Callable[[Sequence[Task]], AbstractContextManager[None]]
-"""Works on tasks beside a block in which nothing is timed, and ends with the block."""
-
-
-def nothing(tasks: Sequence[Task]) -> AbstractContextManager[None]:
-    """Do nothing beside a block."""
-    del tasks
-    return nullcontext()
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
@@ -81,14 +70,12 @@ def build_variant(
     parameters: tuple[ParameterFile, ...],
     not_run: Mapping[str, str] | None = None,
     known: Sequence[Task] = (),
-    beside: Beside = nothing,
 ) -> BuiltVariant:
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
 
     Args:
         not_run: Public functions that are neither run nor timed, each with the reason.
         known: Tasks of other variants, which are not read again.
-        beside: Works on the tasks while the compiler goes on.
 
     Raises:
         ModelCompileError: IREE does not compile the program, or the variant's rewrite left no trace in it.
@@ -101,13 +88,10 @@ def build_variant(
         if library is not None:
             library.write_text(text)
         with compiling(path, flags, library, (Shown.REWRITES,) if text else ()) as compiled:
-            model = _model_of(path, target, variant, parameters, not_run, text, known)
-            with beside(model.tasks):
-                program = compiled()
-                build_s = time.monotonic() - start
+            model, program = _model_of(path, target, variant, parameters, not_run, text, known), compiled()
             if variant.rewrite and variant.rewrite.mark not in program.rewrites:
                 raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
-            return BuiltVariant(variant, model, program.vmfb, None, flags, build_s=build_s)
+            return BuiltVariant(variant, model, program.vmfb, None, flags, build_s=time.monotonic() - start)
 
 
 @dataclass(frozen=True)
@@ -129,12 +113,7 @@ class Attempt:
 
 
 def try_variant(
-    path: Path,
-    target: Target,
-    variant: Variant,
-    parameters: tuple[ParameterFile, ...],
-    default: Model,
-    beside: Beside = nothing,
+    path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
 ) -> Attempt:
     """Build a variant beside the default; arguments as in :func:`build_variant`.
 
@@ -145,7 +124,7 @@ def try_variant(
         UnusablePathError: IREE cannot be told where the variant's library is, which is no fault of the variant.
     """
     try:
-        built = build_variant(path, target, variant, parameters, default.not_run, default.tasks, beside)
+        built = build_variant(path, target, variant, parameters, default.not_run, default.tasks)
         return Attempt(replace(built, model=built.model.judged_as(default)))
     except UnusablePathError:
         raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import iree_cases as cases
@@ -10,8 +9,6 @@ import psutil
 import pytest
 
 from mlir_sched.compiler import CompilerPool, WorkerSet
-from mlir_sched.compiler.worker_set import LEAST_PRIORITY
-from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.evaluation.evaluator import CompileAndRun
 from mlir_sched.targets import detect_target
@@ -115,22 +112,3 @@ def test_renewed_pools_have_new_processes_whether_they_share_them_or_not(tmp_pat
             assert result.failure is None
             pool.renew()
             assert {child.pid for child in own.children()} == before
-
-
-@pytest.mark.promise
-def test_a_process_that_yields_to_others_is_killed_where_it_still_compiles_when_a_block_ends(tmp_path: Path) -> None:
-    task, code, own = cases.task_of(tmp_path, cases.MATMUL), CompiledCode(), psutil.Process()
-    before = {child.pid for child in own.children()}
-    with WorkerSet(1, yields=True) as workers:
-        pool = CompilerPool(cases.FLAGS, shared=workers)
-        with code.untuned_beside(pool, (task,)):
-            while not (begun := {child.pid for child in own.children()} - before) or not pool._busy:
-                time.sleep(0.01)
-            (process,) = map(psutil.Process, begun)
-            process.suspend()
-            assert process.nice() == LEAST_PRIORITY
-            end = time.monotonic()
-        assert time.monotonic() < end + pool.limits.timeout_s / 2
-        assert {child.pid for child in own.children()} == before
-    with CompilerPool(cases.FLAGS, workers=1) as other:
-        assert code.untuned(other, task).failure is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import count
 from threading import Event
 
 import iree_cases
@@ -16,7 +15,7 @@ from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.compile_result import failed
 from mlir_sched.compiler.pool import CompileRequest
 from mlir_sched.emission.final_measurement import compile_scripts
-from mlir_sched.errors import FailureClass, UserError
+from mlir_sched.errors import FailureClass
 from mlir_sched.evaluation import compiled_code
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.estimating import CompileAndAssemble
@@ -117,40 +116,6 @@ def test_untuned_code_is_compiled_ahead_where_that_was_not_tried(pool: Pool) -> 
     assert pool.requests[2:] == [[B.source, D.source]]
     assert code.untuned(pool, C).vmfb == C.source.encode()
     assert len(pool.requests) == 3
-
-
-def endless(pool: Pool) -> Iterator[Task]:
-    """Yield task after task, each once what was asked for before is compiled."""
-    for number in count():
-        assert len(pool.requests) == number
-        yield task_named(str(number))
-
-
-def test_untuned_code_is_compiled_beside_a_block_until_that_ends(pool: Pool) -> None:
-    code = CompiledCode()
-    with code.untuned_beside(pool, endless(pool)):
-        while len(pool.requests) < 3:
-            pass
-    compiled = [source for (source,) in pool.requests]
-    last = task_named(compiled[-1].removeprefix("source of "))
-    assert code.untuned(pool, last).vmfb == last.source.encode()
-    assert len(pool.requests) == len(compiled)
-
-
-def test_a_block_that_raises_ends_what_is_compiled_beside_it(pool: Pool) -> None:
-    with pytest.raises(KeyError), CompiledCode().untuned_beside(pool, endless(pool)):
-        raise KeyError
-
-
-@pytest.mark.parametrize("failing", [OSError("no process"), UserError("a module raised")])
-def test_what_cannot_be_compiled_beside_a_block_is_compiled_later(failing: Exception, pool: Pool) -> None:
-    code = CompiledCode()
-    pool.failing[B.source] = failing
-    with code.untuned_beside(pool, (A, B, C)):
-        while len(pool.requests) < 2:
-            pass
-    assert [code.untuned(pool, each).vmfb for each in (A, B, C)] == [each.source.encode() for each in (A, B, C)]
-    assert pool.requests == [[A.source], [B.source], [B.source], [C.source]]
 
 
 @pytest.mark.parametrize(("failure", "again"), [(REFUSED, []), (CRASHED, [["x"]]), (FULL, [["x"]])])

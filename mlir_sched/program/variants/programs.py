@@ -10,10 +10,8 @@ from pathlib import Path
 
 from mlir_sched.program.building import (
     Attempt,
-    Beside,
     build_variant,
     first_variant,
-    nothing,
     profiled,
     profiled_first,
     time_variants,
@@ -41,16 +39,11 @@ from mlir_sched.tuned_folder.result import Repair
 
 @dataclass(frozen=True)
 class Source:
-    """What programs are made from.
-
-    Attributes:
-        beside: Works on the tasks of a program while the compiler goes on with it.
-    """
+    """What programs are made from."""
 
     path: Path
     target: Target
     parameters: tuple[ParameterFile, ...] = ()
-    beside: Beside = nothing
 
 
 @dataclass(frozen=True)
@@ -65,8 +58,7 @@ class Programs(ABC):
 
     def build(self, variant: Variant) -> BuiltVariant:
         """Compile a variant that has to compile; see :func:`~mlir_sched.program.building.build_variant`."""
-        source = self.source
-        return build_variant(source.path, source.target, variant, source.parameters, None, (), source.beside)
+        return build_variant(self.source.path, self.source.target, variant, self.source.parameters)
 
     @abstractmethod
     def first(self, built: BuiltVariant) -> BuiltVariant:
@@ -107,8 +99,7 @@ class Programs(ABC):
 
     def attempt(self, variant: Variant, default: Model) -> Attempt:
         """Build a variant beside the default; see :func:`try_variant`."""
-        source = self.source
-        return try_variant(source.path, source.target, variant, source.parameters, default, source.beside)
+        return try_variant(self.source.path, self.source.target, variant, self.source.parameters, default)
 
     def profiled(self, built: BuiltVariant) -> BuiltVariant:
         """Return a variant with its profile; see :func:`profiled`."""
