@@ -122,13 +122,16 @@ class TaskRecords:
 
     def untuned(self) -> Timing | None:
         """Return the timing of the untuned code, which is measured once per context; None while it is not known."""
-        record = self.store.find(self.task_key, self.context, UNTUNED_KEY)
+        record = self._untuned_record()
         return None if record is None else record.outcome.timing
 
     def with_untuned(self, records: Sequence[Record]) -> Sequence[Record]:
         """Return records behind that of the untuned code, where there is one."""
-        untuned = self.store.find(self.task_key, self.context, UNTUNED_KEY)
+        untuned = self._untuned_record()
         return records if untuned is None else (untuned, *records)
+
+    def _untuned_record(self) -> Record | None:
+        return self.store.find(self.task_key, self.context, UNTUNED_KEY)
 
     def settle_untuned(self, outcome: Outcome) -> Timing:
         """Store the outcome of the untuned code and return its timing, or that of a process that was faster."""

@@ -19,7 +19,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import captured, captures_constants_alone, named_attributes, producer, walk
+from mlir_sched.compiler.operations import captured, constant_of, named_attributes, producer, walk
 from mlir_sched.library.matcher import append_comparison_of_body
 from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import GENERIC, copied_with_constants, is_static, of_any_size
@@ -45,8 +45,8 @@ _WITH_BODY = (GENERIC, PAD)
 
 def form_of(op: Any) -> tuple[Hashable, ...]:
     """Return what is compared of an op alone."""
-    operands = (of_any_size(value.type) for value in op.operands if _is_whole(op))
-    return *OpSite(op).form, *operands
+    operands = op.operands if _is_whole(op) else ()
+    return *OpSite(op).form, *(of_any_size(value.type) for value in operands)
 
 
 def held(op: Any) -> list[Any]:
@@ -170,4 +170,4 @@ def _match_whole(handle: Any, op: Any, function: Any = None, *makers: Any) -> No
 
 def _is_whole(op: Any) -> bool:
     """Say whether the body of an op is compared as a whole: it uses no tensors from outside, which may be resources."""
-    return op.name == GENERIC and captures_constants_alone(op) and not any(map(is_static, captured(op)))
+    return op.name == GENERIC and all(constant_of(value) is not None and not is_static(value) for value in captured(op))
