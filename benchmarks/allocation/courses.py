@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.allocation.recorded import RecordedCandidate, RecordedTask
@@ -98,26 +98,32 @@ class SearchedTasks:
         if found is None:
             return base
         ratios = [None if ratio is None else rounded(ratio) for ratio in found.history.ratios()]
-        seconds = map(rounded, self._seconds(task.key, len(ratios)))
+        seconds = map(rounded, seconds_each(self.costs, task.key, len(ratios)))
         return replace(
             base,
             untuned_s=found.history.untuned.median_s,
-            untuned_cost_s=sum(self._of(WorkKind.UNTUNED, task.key)),
+            untuned_cost_s=sum(_seconds_of(self.costs, WorkKind.UNTUNED, task.key)),
             candidates=tuple(map(RecordedCandidate, ratios, seconds)),
             exhausted=found.exhausted,
             course_of=self.same.get(task.key, ""),
         )
 
-    def _of(self, kind: WorkKind, key: str) -> list[float]:
-        """Return the seconds per candidate of all work of a kind on a task, each as often as there are candidates."""
-        works = [cost for cost in self.costs if cost.kind is kind and cost.subject == key]
-        return [cost.seconds / cost.count for cost in works for _ in range(cost.count)]
 
-    def _seconds(self, key: str, count: int) -> list[float]:
-        """Return the seconds of each candidate; where a process was stopped inside a round, their mean stands in."""
-        known = self._of(WorkKind.CANDIDATES, key)
-        mean = statistics.fmean(known) if known else 0.0
-        return [*known, *[mean] * (count - len(known))][:count]
+def seconds_each(costs: Iterable[WorkCost], key: str, count: int) -> list[float]:
+    """Return the seconds of each candidate of a task; where a process was stopped inside a round, their mean stands in.
+
+    Args:
+        count: How many candidates there are.
+    """
+    known = _seconds_of(costs, WorkKind.CANDIDATES, key)
+    mean = statistics.fmean(known) if known else 0.0
+    return [*known, *[mean] * (count - len(known))][:count]
+
+
+def _seconds_of(costs: Iterable[WorkCost], kind: WorkKind, key: str) -> list[float]:
+    """Return the seconds per candidate of all work of a kind on a task, each as often as there are candidates."""
+    works = [cost for cost in costs if cost.kind is kind and cost.subject == key]
+    return [cost.seconds / cost.count for cost in works for _ in range(cost.count)]
 
 
 def recorded_task(task: Task, mark: str, *, tunable: bool) -> RecordedTask:

@@ -1,25 +1,31 @@
-"""Collects a set: measures the candidates of its programs into a store, and writes a file of each program from it."""
+"""Collects a set: measures the candidates of its programs into a store, and writes a file of each task from it."""
 
+import math
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.allocation.courses import seconds_each
 from benchmarks.corpus.families import PROGRAMS
-from benchmarks.corpus.sets import SETS
+from benchmarks.corpus.sets import SETS, Part
+from benchmarks.folders import path_of
+from benchmarks.search.enumeration import enumerate_traces
 from mlir_sched.compiler.flags import task_flags
 from mlir_sched.corpus import MeasuredTask, Measurement, Origin
 from mlir_sched.corpus.files import SUFFIX, read_task, write_task
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
+from mlir_sched.database.work_cost import WorkCosts
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator
 from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.models import SharedCostModel
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.search import EvolutionarySearch, SearchSpace
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -33,9 +39,9 @@ from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import TaskSearch
 
-ROUND_SIZE = 16
-"""Candidates between two looks at the clock; what is measured of them is stored when all were timed."""
 SEED = 0
+NEAR = 0.02
+"""How much longer than the best of its task a candidate takes that is as good."""
 
 
 class DrawnFirst(EvolutionarySearch):
@@ -49,6 +55,23 @@ class DrawnFirst(EvolutionarySearch):
         """See :meth:`SearchStrategy.propose`."""
         left = self._drawn - len(self.observed)
         return self.sample_unseen(min(count, left), self.space.sketches) if left > 0 else super().propose(count)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A task that has a file of its own.
+
+    Attributes:
+        name: Name of the file.
+        program: Name of the program that the task is of.
+        random, model: Candidates, as in ``CorpusSet``.
+    """
+
+    name: str
+    program: str
+    task: Task
+    random: int
+    model: int
 
 
 @dataclass(frozen=True)
@@ -72,10 +95,11 @@ class Collection:
     def collect(self, end: float) -> bool:
         """Measure what is missing and write the files; return whether that was done by ``end``, in monotonic seconds.
 
-        A program that has its file is done.
+        A task that has its file is done.
 
         Raises:
-            UserError: The files are of another machine, or those of the set that this one follows are missing.
+            UserError: The files are of another machine, those of the set that this one follows are missing, or this
+                machine's design spaces have no part that is asked for.
         """
         asked = SETS[self.name]
         self._require_own_files()
@@ -86,11 +110,12 @@ class Collection:
         flags = task_flags((*self.target.flags, *TASK_FLAGS))
         with CompileAndRun(flags, asked.options(self.target)) as evaluator:
             for number, program in enumerate(missing, 1):
-                measured = self._measured(program, evaluator, end)
-                if measured is None:
-                    return False
-                write_task(self._file(self.name, program), measured)
-                say(f"{program} ({number} of {len(missing)}): {_summary(measured)}")
+                for subject in self._subjects(program):
+                    measured = self._measured(subject, evaluator, end)
+                    if measured is None:
+                        return False
+                    write_task(self._file(self.name, subject.name), measured)
+                    say(f"{subject.name} ({number} of {len(missing)}): {_summary(measured)}")
         return True
 
     def _file(self, name: str, program: str) -> Path:
@@ -102,45 +127,87 @@ class Collection:
                 if read_task(path).target.machine != self.target.machine:
                     raise UserError(f"{path} is of another machine: give this one another name (--machine)")
 
-    def _measured(self, program: str, evaluator: Evaluator, end: float) -> MeasuredTask | None:
-        """Return a program's candidates, all of them measured; None where the time was too short."""
-        asked, starts = SETS[self.name], self._starts(program)
-        task, space = task_of(PROGRAMS[program], self.target), Space.default(self.target)
+    def _subjects(self, program: str) -> list[Subject]:
+        """Return the tasks of a program that have no file yet."""
+        asked = SETS[self.name]
+        if not asked.trials:
+            return [Subject(program, program, task_of(PROGRAMS[program], self.target), asked.random, asked.model)]
+        tasks = tasks_of(path_of(program), self.target)
+        share = math.ceil(asked.trials / len(tasks))
+        subjects = [Subject(f"{program}-{task.name}", program, task, 0, share) for task in tasks]
+        return [subject for subject in subjects if not self._file(self.name, subject.name).exists()]
+
+    def _measured(self, subject: Subject, evaluator: Evaluator, end: float) -> MeasuredTask | None:
+        """Return a task's candidates, all of them measured; None where the time was too short."""
+        asked, task, space = SETS[self.name], subject.task, Space.default(self.target)
         assert task.dispatch is not None
+        design = DesignSpace(space, task.dispatch, self.target)
+        starts, origin = self._starts(subject.program, design)
         self.store.add_task(StoredTask.of(task, self.target))
         context = measuring_context(self.target)
         stored = TaskRecords(self.store, task.key, context, SEED, sources=space.sources)
         untuned = stored.untuned() or stored.settle_untuned(evaluator.untuned(task))
-        design, model = DesignSpace(space, task.dispatch, self.target), SearchMethod().shared_model()
-        strategy = DrawnFirst(design, np.random.default_rng(SEED), model, asked.random)
+        model, costs = SearchMethod().shared_model(), WorkCosts(self.store, self.name)
+        strategy = DrawnFirst(design, np.random.default_rng(SEED), model, subject.random)
         search = TaskSearch(task, design, strategy, stored, TaskHistory(untuned), starts)
-        wanted = len(starts) + asked.random + asked.model
+        wanted = len(starts) + subject.random + subject.model
         while search.tried < wanted and not search.exhausted:
             if time.monotonic() >= end:
                 return None
-            size = min(ROUND_SIZE, wanted - search.tried)
+            size = min(asked.round_size, wanted - search.tried)
             for work in search.round(size, size):
-                work.run(evaluator)
+                with costs.of(work.kind, task.key, work.count):
+                    work.run(evaluator)
         if search.stopped:
-            raise UserError(f"{program}: {search.stopped}")
-        order = [*[Origin.GIVEN] * len(starts), *[Origin.RANDOM] * asked.random, *[Origin.MODEL] * asked.model]
+            raise UserError(f"{subject.name}: {search.stopped}")
+        records = list(search.history.records.values())
+        origins = [*[origin] * len(starts), *[Origin.RANDOM] * subject.random, *[Origin.MODEL] * subject.model]
+        seconds = seconds_each(self.store.work_costs(self.name), task.key, len(records))
         measured = tuple(
-            Measurement.of(record, untuned.median_s, origin)
-            for record, origin in zip(search.history.records.values(), order, strict=False)
+            replace(Measurement.of(record, untuned.median_s, chosen), work_s=work_s or None)
+            for record, chosen, work_s in zip(records, origins, seconds, strict=False)
             if record.outcome.is_lasting
         )
-        return MeasuredTask(task.key, program, task.dispatch, self.target, context, untuned.median_s, measured)
+        known = task.key, subject.name, task.dispatch, self.target, context, untuned.median_s
+        return MeasuredTask(*known, measured, complete=bool(asked.parts), weight=task.weight)
 
-    def _starts(self, program: str) -> Sequence[Trace]:
-        """Return the candidates that are measured again."""
+    def _starts(self, program: str, space: DesignSpace) -> tuple[Sequence[Trace], Origin]:
+        """Return the candidates that are known before the first is measured, and why they are measured."""
         asked = SETS[self.name]
+        if asked.parts:
+            return whole_part(program, asked.parts[program], space), Origin.RANDOM
         if not asked.best_of:
-            return ()
+            return (), Origin.GIVEN
         path = self._file(asked.best_of, program)
         if not path.exists():
             raise UserError(f"there is no {path}: collect {asked.best_of!r} first")
         valid = (each for each in read_task(path).legal if each.failure is None)
-        return [each.trace for each in nsmallest(asked.best, valid, key=lambda each: each.seconds)]
+        return [each.trace for each in nsmallest(asked.best, valid, key=lambda each: each.seconds)], Origin.GIVEN
+
+
+def whole_part(program: str, part: Part, space: DesignSpace) -> list[Trace]:
+    """Return all candidates of a part of a program's design space, in random order.
+
+    In the order of their decisions, neighbours would be measured one after the other, and a clock that changes with
+    time would look like an effect of a decision.
+
+    Raises:
+        UserError: There are none.
+    """
+    traces = list(enumerate_traces(space, part.sketch, part.pinned))
+    if not traces:
+        values = ", ".join(f"{name} = {value}" for name, value in part.pinned.items())
+        raise UserError(f"{program}: the design space of this machine has no candidate of {part.sketch} with {values}")
+    return [traces[at] for at in np.random.default_rng(SEED).permutation(len(traces))]
+
+
+def share_near_best(task: MeasuredTask) -> float:
+    """Return the share of a task's candidates, failed ones too, that take at most :data:`NEAR` longer than the best.
+
+    Where it is large, a random draw is as good as any search.
+    """
+    times = np.array([each.seconds for each in task.measured])
+    return float(np.mean(times <= (1 + NEAR) * times.min())) if np.isfinite(times).any() else 0.0
 
 
 def task_of(text: str, target: Target) -> Task:
@@ -152,7 +219,14 @@ def task_of(text: str, target: Target) -> Task:
     return max(tasks, key=lambda task: task.dispatch.scalar_ops if task.dispatch else 0)
 
 
+def tasks_of(path: Path, target: Target) -> list[Task]:
+    """Return the dispatches of a network that can have scripts, as a run without rewrites tunes them."""
+    space = Space.default(target)
+    return [task for task in extract(path, target, TASK_FLAGS).tasks if can_tune(task, space, target)]
+
+
 def _summary(task: MeasuredTask) -> str:
     times = [each.seconds for each in task.measured if each.failure is None]
     best = f"untuned {duration(task.untuned_s)}, best {duration(min(times))}" if times else "none is valid"
-    return f"{len(task.measured)} candidates, {len(task.measured) - len(times)} failed, {best}"
+    near = f", {share_near_best(task):.1%} within {NEAR:.0%} of the best"
+    return f"{len(task.measured)} candidates, {len(task.measured) - len(times)} failed, {best}{near}"

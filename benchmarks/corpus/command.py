@@ -73,10 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=sys.argv[0], description=__doc__, formatter_class=layout)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    sets = "\n".join(
-        f"  {name:10} {each.what}; {each.size} candidates of {len(each.programs)} programs"
-        for name, each in SETS.items()
-    )
+    sets = "\n".join(f"  {name:10} {each.what}; {each.size}" for name, each in SETS.items())
     collecting = verbs.add_parser(
         "collect", help="collect a set", description=f"The sets:\n{sets}", formatter_class=layout
     )

@@ -1,19 +1,46 @@
 """The sets of measured candidates: which programs have how many candidates, chosen and timed how."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.corpus.families import FAMILIES, PROGRAMS
 from benchmarks.folders import DATA
 from mlir_sched.corpus.files import SHIPPED
 from mlir_sched.runner import RunnerOptions
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
+from mlir_sched.tuning.options import TuneOptions
 
 COLLECTED = DATA / "corpus"
 """Folder of the sets that do not come with mlir-sched, with a folder per machine."""
 LONGEST = tuple(list(programs)[-1] for programs in FAMILIES.values())
 """The longest program of every family."""
+NETWORKS = ("inverted_residuals", "transformer_layer")
+"""Programs of ``benchmarks/models`` with several dispatches, whose courses are collected."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a design space whose candidates are all measured: those of a sketch with some decisions pinned.
+
+    It is worth a search where few of its candidates are as good as the best one: what hardly matters is pinned, so that
+    it makes no equals, and what matters is left open.
+    """
+
+    sketch: str
+    pinned: Mapping[str, Value] = field(default_factory=dict)
+
+
+PARTS: Mapping[str, Part] = {
+    "depthwise_28x28x96_strided": Part(
+        "convolution", {"workgroup_0": (7,), "workgroup_1": (28,), "workgroup_2": (96,)}
+    ),
+    "depthwise_28x28x120_5x5": Part("convolution", {"workgroup_0": (28,), "workgroup_1": (7,), "workgroup_2": (120,)}),
+    "softmax_128x192": Part("reduction", {"workgroup_0": (64,)}),
+    "softmax_12x49x49": Part("reduction", {"workgroup_0": (4,), "workgroup_1": (49,)}),
+}
+"""The parts that are measured whole, by program."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +53,11 @@ class CorpusSet:
         model: Candidates that the default search chooses behind these.
         best_of: Name of the set whose fastest candidates are measured again; empty for none.
         best: How many of these a program has.
-        programs: Names of the programs.
+        parts: The parts of design spaces that are measured whole, by program; none for a set that is a sample.
+        trials: Candidates of a network: its dispatches have equal shares, each in a search of its own, so that they can
+            be replayed in any order. 0 for a set of :data:`PROGRAMS`, of which the largest dispatch counts.
+        programs: Names of the programs, or of the networks.
+        round_size: Candidates between two looks at the clock; what is measured is stored when all were timed.
         all_cores: Whether programs run on all cores, and not on one.
         final: Whether candidates are timed as in the sessions at the end of a run, and not as in a search.
         folder: Where the files of all machines are.
@@ -37,15 +68,19 @@ class CorpusSet:
     model: int = 0
     best_of: str = ""
     best: int = 0
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    trials: int = 0
     programs: tuple[str, ...] = tuple(PROGRAMS)
+    round_size: int = 16
     all_cores: bool = False
     final: bool = False
     folder: Path = SHIPPED
 
     @property
-    def size(self) -> int:
-        """Candidates of a program."""
-        return self.random + self.model + self.best
+    def size(self) -> str:
+        """How many candidates of how many programs there are, for the help."""
+        each = self.random + self.model + self.best + self.trials
+        return f"{each or 'all'} candidates of {len(self.programs)} programs"
 
     def options(self, target: Target) -> RunnerOptions:
         """Return how candidates are timed."""
@@ -69,6 +104,16 @@ SETS: Mapping[str, CorpusSet] = {
         model=48,
         programs=LONGEST,
         all_cores=True,
+    ),
+    "complete": CorpusSet(
+        "parts of design spaces, measured point by point", parts=PARTS, programs=tuple(PARTS), folder=COLLECTED
+    ),
+    "courses": CorpusSet(
+        "networks, every dispatch searched alone, with the seconds that this took",
+        trials=500,
+        programs=NETWORKS,
+        round_size=TuneOptions.round_size,
+        folder=COLLECTED,
     ),
 }
 """The sets by name."""

@@ -45,7 +45,7 @@ class Programs(Protocol):
 
 
 class _PinnedRecorder(Recorder):
-    """A recorder that takes given decisions and stops at the first decision that is not given."""
+    """A recorder that takes given decisions as they are, and stops at the first decision that is not given."""
 
     open: tuple[str, Distribution] | None = None
 
@@ -53,6 +53,8 @@ class _PinnedRecorder(Recorder):
         if name not in self._given:
             self.open = (name, distribution)
             raise StopIteration
+        if not distribution.contains(self._given[name]):
+            raise IllegalTraceError(f"{name} cannot be {self._given[name]!r}")
         return super().decide(name, distribution)
 
 

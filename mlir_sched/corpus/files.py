@@ -3,11 +3,11 @@
 The first line is the header, each other line one candidate::
 
     {"format": "mlir-sched measured space 2", "task": "matmul_96x96x160", "key": ..., "dispatch": {...},
-     "target": {...}, "context": ..., "untuned_s": 0.00012, "pool": "sampled"}
+     "target": {...}, "context": ..., "untuned_s": 0.00012, "pool": "sampled", "weight": 1}
     {"trace": {"sketch": ..., "decisions": [...]}, "seconds": 0.00003, "ratio": [4.0, 3.9, 4.1], "failure": null,
-     "origin": "random"}
+     "origin": "random", "work_s": 0.6}
     {"trace": {"sketch": ..., "decisions": [...]}, "seconds": null, "ratio": null, "failure": "wrong_result",
-     "origin": "model"}
+     "origin": "model", "work_s": null}
 
 ``dispatch`` and ``target`` have the fields of ``Dispatch`` and ``Target``; ``pool`` is ``complete`` where the lines are
 all candidates of a part of the design space. The keys of the other lines are the fields of ``Measurement``. There are
@@ -49,6 +49,7 @@ class Header:
     context: str
     untuned_s: float
     pool: Literal["sampled", "complete"]
+    weight: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Line:
     ratio: tuple[float, float, float] | None
     failure: FailureClass | None
     origin: Origin
+    work_s: float | None = None
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -71,7 +73,7 @@ def write_task(path: Path, task: MeasuredTask) -> None:
     """Write a task into a file, whole or not at all."""
     pool: Literal["sampled", "complete"] = "complete" if task.complete else "sampled"
     known = task.name, task.key, task.dispatch, task.target, task.context, _rounded(task.untuned_s)
-    lines = [Header(_FORMAT, *known, pool), *map(_line, task.measured)]
+    lines = [Header(_FORMAT, *known, pool, task.weight), *map(_line, task.measured)]
     replace_file(path, gzip.compress("".join(f"{dump(line)}\n" for line in lines).encode(), mtime=0))
 
 
@@ -97,20 +99,21 @@ def read_task(path: Path) -> MeasuredTask:
 
 def _task(header: Header) -> MeasuredTask:
     known = header.key, header.task, header.dispatch, header.target, header.context, header.untuned_s
-    return MeasuredTask(*known, (), header.pool == "complete")
+    return MeasuredTask(*known, (), header.pool == "complete", header.weight)
 
 
 def _line(measurement: Measurement) -> Line:
-    trace, failure, origin = measurement.trace.to_json(), measurement.failure, measurement.origin
-    if measurement.ratio is None:
-        return Line(trace, None, None, failure, origin)
-    ratio, low, high = map(_rounded, measurement.ratio)
-    return Line(trace, _rounded(measurement.seconds), (ratio, low, high), failure, origin)
+    trace, ratio = measurement.trace.to_json(), measurement.ratio
+    why = measurement.failure, measurement.origin, measurement.work_s and _rounded(measurement.work_s)
+    if ratio is None:
+        return Line(trace, None, None, *why)
+    middle, low, high = map(_rounded, ratio)
+    return Line(trace, _rounded(measurement.seconds), (middle, low, high), *why)
 
 
 def _measurement(line: Line) -> Measurement:
     seconds = math.inf if line.seconds is None else line.seconds
-    return Measurement(Trace.from_json(line.trace), seconds, line.ratio, line.failure, line.origin)
+    return Measurement(Trace.from_json(line.trace), seconds, line.ratio, line.failure, line.origin, line.work_s)
 
 
 def _rounded(number: float) -> float:

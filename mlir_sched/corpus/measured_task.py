@@ -42,6 +42,8 @@ class Measurement:
         ratio: How many times as fast as the untuned code it is, with the ends of the interval: (ratio, low, high); None
             where it failed.
         failure: Why it failed; None where it did not.
+        work_s: Seconds that compiling, checking and timing it took: those of its round divided by the candidates; None
+            where nobody knows.
 
     Raises:
         ValueError: Nobody can have measured this.
@@ -52,6 +54,7 @@ class Measurement:
     ratio: tuple[float, float, float] | None
     failure: FailureClass | None
     origin: Origin
+    work_s: float | None = None
 
     def __post_init__(self) -> None:
         failed = self.failure is not None
@@ -60,6 +63,8 @@ class Measurement:
             raise ValueError("a candidate has either a time with its ratio, or a failure")
         if not failed and not all(0 < number < math.inf for number in (self.seconds, *numbers)):
             raise ValueError(f"nobody can have measured {self.seconds!r} s and the ratio {numbers}")
+        if self.work_s is not None and not 0 <= self.work_s < math.inf:
+            raise ValueError(f"no candidate takes {self.work_s!r} s of work")
 
     @staticmethod
     def of(record: Record, untuned_s: float, origin: Origin) -> Measurement:
@@ -91,6 +96,7 @@ class MeasuredTask:
         untuned_s: Seconds per call of the untuned code, > 0.
         measured: All measured candidates, legal today or not, with distinct traces.
         complete: Whether these are all candidates of a part of the design space, and not a sample.
+        weight: Calls per run of the program that has the dispatch, >= 1.
 
     Raises:
         ValueError: Nobody can have measured this, or nothing can be derived from such a dispatch.
@@ -104,10 +110,13 @@ class MeasuredTask:
     untuned_s: float
     measured: tuple[Measurement, ...]
     complete: bool = False
+    weight: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.untuned_s < math.inf:
             raise ValueError(f"the untuned code takes {self.untuned_s!r} s")
+        if self.weight < 1:
+            raise ValueError(f"a run calls it {self.weight} times")
         if len({each.trace.key for each in self.measured}) < len(self.measured):
             raise ValueError("a candidate was measured twice")
         if self.target.cores < 1:

@@ -7,25 +7,35 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import iree_cases as cases
+import numpy as np
 import pytest
+from measured_tasks import draws, failed, measured_task, timed
 from replayed_run import TARGET, matmul_dispatch, task_of
 from speedups import Speedups
 
 from benchmarks.corpus import collection as collecting
 from benchmarks.corpus import command
-from benchmarks.corpus.collection import Collection
+from benchmarks.corpus.collection import Collection, share_near_best
 from benchmarks.corpus.families import FAMILIES, PROGRAMS
-from benchmarks.corpus.sets import SETS, CorpusSet
+from benchmarks.corpus.sets import NETWORKS, SETS, CorpusSet, Part
+from benchmarks.folders import path_of
+from benchmarks.search.enumeration import enumerate_traces
 from mlir_sched.corpus import MeasuredTask, Origin
 from mlir_sched.corpus.files import read_task
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.evaluator import Evaluator
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
 
 NAMES = ("first", "second")
 SMALL = {
@@ -126,6 +136,75 @@ def test_the_fastest_are_measured_again(collect: Collect, evaluators: list[Speed
         assert {trace.key for trace in best.traces} == {pool.traces[index].key for index in (3, 8, 2)}
 
 
+@pytest.fixture
+def whole(evaluators: list[Speedups], monkeypatch: pytest.MonkeyPatch) -> list[Trace]:
+    """Have a part of the first product's design space measured whole; return its candidates in their own order."""
+    dispatch = collecting.task_of("first", TARGET).dispatch
+    assert dispatch is not None
+    space = DesignSpace(Space.default(TARGET), dispatch, TARGET)
+    *pinned, _, _, _, free = space.sample(np.random.default_rng(0), space.sketches[0]).decisions
+    part = Part(space.sketches[0], {decision.name: decision.value for decision in pinned})
+    monkeypatch.setitem(SMALL, "complete", CorpusSet("", parts={"first": part}, programs=("first",)))
+    traces = list(enumerate_traces(space, part.sketch, part.pinned))
+    assert free.name not in part.pinned
+    assert len(traces) > 10
+    return traces
+
+
+def test_a_part_is_measured_whole_and_in_random_order(
+    evaluators: list[Speedups], whole: list[Trace], collect: Collect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STOPS, 0, 8)
+    with pytest.raises(KeyboardInterrupt):
+        collect("complete")
+    assert collect("complete")
+    assert [len(each.measured) for each in evaluators] == [8, len(whole) - 8]
+    task = read_task(tmp_path / "here" / "complete" / "first.jsonl.gz")
+    assert task.complete
+    assert set(task.origins) == {Origin.RANDOM}
+    keys = [trace.key for trace in whole]
+    assert sorted(trace.key for trace in task.traces) == sorted(keys)
+    assert [trace.key for trace in task.traces] != keys
+
+
+def test_a_part_that_the_space_does_not_have_is_refused(
+    evaluators: list[Speedups], collect: Collect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in (Part("no_such_sketch"), Part("contraction.registers", {"workgroup_0": (5,)})):
+        monkeypatch.setitem(SMALL, "complete", CorpusSet("", parts={"first": part}, programs=("first",)))
+        with pytest.raises(UserError, match=f"first: the design space of this machine has no candidate of {part.sketch}"):
+            collect("complete")
+
+
+def test_the_share_of_candidates_that_are_as_good_as_the_best_counts_failures_as_slow() -> None:
+    ratios = [2.0, 1.97, 1.95, *[1.0] * 6]
+    task = measured_task([*map(timed, draws(9), ratios), failed(draws(10)[-1])])
+    assert share_near_best(task) == 0.2
+    assert share_near_best(measured_task([failed(draws(1)[0])])) == 0.0
+
+
+def test_a_course_of_every_dispatch_of_a_network_says_what_each_round_took(
+    evaluators: list[Speedups], collect: Collect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [collecting.task_of("first", TARGET), replace(collecting.task_of("second", TARGET), weight=3)]
+    monkeypatch.setitem(SMALL, "courses", CorpusSet("", trials=11, programs=("transformer_layer",), round_size=4))
+    monkeypatch.setattr(collecting, "tasks_of", lambda path, target: tasks)
+    ticks = SimpleNamespace(monotonic=partial(next, count(0.0, 3.0)))
+    monkeypatch.setattr("mlir_sched.database.work_cost.time", ticks)
+    monkeypatch.setitem(STOPS, 0, 8)
+    with pytest.raises(KeyboardInterrupt):
+        collect("courses")
+    assert collect("courses")
+    assert [each.measured.count("second") for each in evaluators] == [2, 4]
+    first, second = (
+        read_task(tmp_path / "here" / "courses" / f"transformer_layer-{name}.jsonl.gz") for name in NAMES
+    )
+    assert [each.work_s for each in first.measured] == [0.75] * 4 + [1.5] * 2
+    assert [each.work_s for each in second.measured] == [1.5] * 6, "of the first two nobody knows; the mean stands in"
+    assert (first.weight, second.weight) == (1, 3)
+    assert set(first.origins) == {Origin.MODEL}
+
+
 def test_another_machine_needs_another_name(collect: Collect, evaluators: list[Speedups]) -> None:
     collect()
     with pytest.raises(UserError, match="is of another machine: give this one another name"):
@@ -153,7 +232,8 @@ def test_what_was_collected_is_shown(
 def test_every_family_has_four_programs_of_its_own() -> None:
     assert [len(programs) for programs in FAMILIES.values()] == [4] * 8
     assert len(set(PROGRAMS.values())) == 32
-    assert all(set(each.programs) <= PROGRAMS.keys() for each in SETS.values())
+    assert all(set(each.programs) <= PROGRAMS.keys() for each in SETS.values() if not each.trials)
+    assert all(path_of(name).exists() for name in NETWORKS)
 
 
 @pytest.mark.landing

@@ -8,6 +8,7 @@ import random
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from mlir_sched.errors import UserError
 
 FIRST, SECOND, THIRD = draws(3)
 TASK = measured_task([timed(FIRST), failed(SECOND), timed(THIRD, 4.0, Origin.GIVEN)])
+COURSE = replace(measured_task([replace(timed(FIRST), work_s=0.5), replace(failed(SECOND), work_s=0.25)]), weight=12)
 
 
 @pytest.fixture
@@ -30,10 +32,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "matmul.jsonl.gz"
 
 
-@pytest.mark.parametrize("task", [TASK, measured_task(complete=True), measured_task(target=FIXED_CUDA)])
+@pytest.mark.parametrize("task", [TASK, COURSE, measured_task(complete=True), measured_task(target=FIXED_CUDA)])
 def test_a_file_gives_its_task_back(path: Path, task: MeasuredTask) -> None:
     write_task(path, task)
     assert read_task(path) == task
+
+
+def test_files_without_what_came_later_are_read(path: Path) -> None:
+    def older(lines: list[Any]) -> None:
+        del lines[0]["weight"], lines[1]["work_s"], lines[2]["work_s"], lines[3]["work_s"]
+
+    path.write_bytes(damaged(older))
+    assert read_task(path) == TASK
 
 
 def test_equal_tasks_make_equal_files(path: Path) -> None:
@@ -47,7 +57,7 @@ def test_a_file_has_four_digits_and_no_features(path: Path) -> None:
     write_task(path, measured_task([timed(FIRST, 3.0)]))
     header, line = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
     assert (header["format"], header["pool"]) == ("mlir-sched measured space 2", "sampled")
-    assert line.keys() == {"trace", "seconds", "ratio", "failure", "origin"}
+    assert line.keys() == {"trace", "seconds", "ratio", "failure", "origin", "work_s"}
     assert line["seconds"] == 0.0003333
 
 
@@ -86,9 +96,11 @@ TEXT = text_of_task()
         (damaged(lambda lines: lines[0].update(format="mlir-sched measured space 1")), "line 1 is not"),
         (damaged(lambda lines: lines[0].pop("target")), "line 1 is not"),
         (damaged(lambda lines: lines[0].update(untuned_s=-1)), "untuned code takes"),
+        (damaged(lambda lines: lines[0].update(weight=0)), "calls it 0 times"),
         (damaged(lambda lines: lines[0]["dispatch"].update(results=[7])), "not a dispatch"),
         (damaged(lambda lines: lines[1].update(seconds=None)), "line 2 .* either a time"),
         (damaged(lambda lines: lines[1].update(seconds=float("nan"))), "line 2 .* nobody"),
+        (damaged(lambda lines: lines[1].update(work_s=-1.0)), "line 2 .* no candidate takes"),
         (damaged(lambda lines: lines[1].update(origin="elsewhere")), "line 2 is not"),
         (damaged(lambda lines: lines[2].update(failure="bad luck")), "line 3 is not"),
         (damaged(lambda lines: lines[1]["trace"].pop("decisions")), "line 2 .* not a trace"),
@@ -104,9 +116,11 @@ TEXT = text_of_task()
         "another format",
         "no target",
         "a negative time",
+        "no call",
         "no dispatch",
         "neither time nor failure",
         "no number",
+        "negative work",
         "an origin of nobody's",
         "another failure",
         "no decisions",
