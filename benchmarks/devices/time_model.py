@@ -6,10 +6,17 @@ for ``TARGET``, as ``tune --check-only`` takes it: an architecture, or a file th
 dispatch, how estimates and measured times agree (Spearman's rank correlation), and how far the candidates that the
 model likes best are from the fastest one.
 
-``--collect FOLDER ...`` writes such files from folders that ``python -m benchmarks device_check --keep`` keeps.
+``--collect FOLDER ...`` writes such files (docs/corpus.md) from folders that ``python -m benchmarks device_check
+--keep`` keeps. Files of the format in front of that one are read, too: they say nothing of the untuned code, nor of the
+machine, and can only be measured anew. Their first line is ``{"format": "mlir-sched measured space 1", "task":
+NAME}``, each other line ``{"trace": {...}, "seconds": 0.00012}`` or, for a failure, ``"seconds": null``; further keys
+are ignored.
 """
 
 import argparse
+import gzip
+import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +26,11 @@ import numpy as np
 from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit
 from benchmarks.folders import DATA, path_of
-from benchmarks.search.measured_space import MeasuredPoint, read_measured, write_measured
+from mlir_sched.compiler.reasons import reason
+from mlir_sched.corpus import Corpus
+from mlir_sched.corpus.files import SUFFIX, read_task, write_task
 from mlir_sched.database import RecordStore
-from mlir_sched.errors import UserError
+from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -29,10 +38,11 @@ from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
 
 H200 = DATA / "h200"
 """Candidates that searches measured on an NVIDIA H200 (the benchmark ``device_check``), 2026-11-26."""
-SUFFIX = ".jsonl.gz"
+FIRST_FORMAT = "mlir-sched measured space 1"
 FAVOURITES = 4
 
 
@@ -75,15 +85,32 @@ def ranking_of(file: Path, target: Target) -> Ranking:
     Raises:
         UserError: The file or its program cannot be read, or the program has no dispatch of the file's name.
     """
-    measured_space, program = read_measured(file), file.name.removesuffix(SUFFIX)
-    task = _task_named(measured_space.task, path_of(program), target)
-    space, points = _space_of(task, target), measured_space.points
-    measured = [(space.script(point.trace), point.seconds) for point in points if point.seconds is not None]
+    (name, measured), program = measured_in(file), file.name.removesuffix(SUFFIX)
+    task = _task_named(name, path_of(program), target)
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(target), task.dispatch, target)
     with CompileAndAssemble(task.flags, target) as evaluator:
-        outcomes = dict(evaluator.evaluate(task, [script for script, _ in measured], {}))
+        outcomes = dict(evaluator.evaluate(task, [space.script(trace) for trace, _ in measured], {}))
     timings = [outcomes[index].timing for index in range(len(measured))]
     estimated_s = [timing.median_s if timing is not None else np.inf for timing in timings]
     return Ranking(program, [seconds for _, seconds in measured], estimated_s)
+
+
+def measured_in(file: Path) -> tuple[str, list[tuple[Trace, float]]]:
+    """Return the name of the task of a file, and its valid candidates with their seconds per call.
+
+    Raises:
+        UserError: The file is missing, damaged or of another format.
+    """
+    try:
+        header, *lines = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
+        if header["format"] == FIRST_FORMAT:
+            valid = [line for line in lines if line["seconds"] is not None]
+            return str(header["task"]), [(Trace.from_json(each["trace"]), float(each["seconds"])) for each in valid]
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, IllegalTraceError) as error:
+        raise UserError(f"{file} is no file of measured candidates: {reason(str(error))}") from error
+    task = read_task(file)
+    return task.name, [(each.trace, each.seconds) for each in task.measured if each.failure is None]
 
 
 COLUMNS: Columns[Ranking] = {
@@ -114,37 +141,20 @@ def results_table(found: Sequence[Ranking], publishing: Publishing) -> ResultTab
     )
 
 
-def collect(folder: Path, target: Target) -> Path:
+def collect(folder: Path) -> Path:
     """Write the candidates of the dispatch of a tuned folder that has most of them, and return the file.
 
     Raises:
         UserError: The folder is not named after a program of the benchmarks, or no dispatch of it was measured.
     """
-    path, store_file = path_of(folder.name), folder / "records.sqlite"
+    path_of(folder.name)
+    store_file = folder / "records.sqlite"
     with RecordStore.open(store_file, read_only=True) as store:
-        tried = {
-            stored.name: [
-                (record.trace, record.outcome.timing)
-                for context in store.contexts(stored.key)
-                for record in store.records(stored.key, context)
-                if record.trace is not None
-            ]
-            for stored in store.tasks()
-        }
-    if not any(tried.values()):
+        tasks = Corpus.of_store(store).tasks
+    if not tasks:
         raise UserError(f"{store_file}: no candidate was measured")
-    name = max(tried, key=lambda each: len(tried[each]))
-    space = _space_of(_task_named(name, path, target), target)
-    found = {(repaired := space.repaired(trace)).key: (repaired, timing) for trace, timing in tried[name]}
-    features = space.features([trace for trace, _ in found.values()])
-    H200.mkdir(exist_ok=True)
     file = H200 / f"{folder.name}{SUFFIX}"
-    points = zip(found.values(), features.tolist(), strict=True)
-    write_measured(
-        file,
-        name,
-        [MeasuredPoint(trace, tuple(row), timing.median_s if timing else None) for (trace, timing), row in points],
-    )
+    write_task(file, max(tasks, key=lambda task: len(task.measured)))
     return file
 
 
@@ -153,7 +163,7 @@ def main() -> None:
     target = absent_target(arguments.target)
     if arguments.collect:
         for folder in arguments.collect:
-            print(collect(folder, target))
+            print(collect(folder))
         return
     found = [ranking_of(file, target) for file in arguments.files or sorted(H200.glob(f"*{SUFFIX}"))]
     print(f"estimates: {target.processor}")
@@ -165,11 +175,6 @@ def _task_named(name: str, path: Path, target: Target) -> Task:
         if task.name == name and task.dispatch is not None:
             return task
     raise UserError(f"{path}: no dispatch {name}")
-
-
-def _space_of(task: Task, target: Target) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(target), task.dispatch, target)
 
 
 def _parser() -> argparse.ArgumentParser:
