@@ -1,0 +1,1 @@
+"""Judges what is known before the first candidate: models on measured candidates, strategies in real searches."""
