@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from rich.progress import track
 
+from mlir_sched.tuned_folder.replaced_file import replace_file
+
 if TYPE_CHECKING:
     import cattrs
 
@@ -44,10 +46,10 @@ class Kept(Generic[T]):
     version: int
 
     def write(self, path: Path | None, results: T, setting: Mapping[str, Any]) -> None:
-        """Write results, if a file is named."""
+        """Write results, whole or not at all, if a file is named."""
         if path is not None:
             data = {"version": self.version, "setting": dict(setting), self.name: results}
-            path.write_text(json.dumps(data, default=asdict, indent=1))
+            replace_file(path, json.dumps(data, default=asdict, indent=1).encode())
 
     def read(self, path: Path | None, setting: Mapping[str, Any]) -> T | None:
         """Return the results in a file; None where there is none, or one with another setting."""

@@ -1,7 +1,7 @@
 """The programs whose candidates are measured: of every family four shapes, from 20 us to 5 ms on one core.
 
 Half of the products and convolutions have a bias and a relu, as most have in networks. A further family is one entry
-of :data:`FAMILIES`.
+of :data:`FAMILIES` and one of :data:`HELD_OUT`.
 """
 
 from collections.abc import Mapping
@@ -78,3 +78,41 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
 """The programs by name, those of each family from the shortest to the longest."""
 PROGRAMS: Mapping[str, str] = {name: text for programs in FAMILIES.values() for name, text in programs.items()}
 """All programs by name."""
+
+HELD_OUT: Mapping[str, Mapping[str, str]] = {
+    "products": {
+        "matmul_256x320x192": matmul((256, 320, 192), bias, relu),
+        "matmul_160x640x256": matmul((160, 640, 256)),
+    },
+    "direct convolutions": {
+        "conv_28x28x48x80": convolution((1, 30, 30, 48), bias, relu, filters=80),
+        "conv_28x28x64x128_strided": convolution((1, 57, 57, 64), filters=128, stride=(2, 2)),
+    },
+    "depthwise convolutions": {
+        "depthwise_56x56x72": convolution((1, 58, 58, 72), op=DEPTHWISE),
+        "depthwise_14x14x240_5x5": convolution((1, 18, 18, 240), bias, relu, op=DEPTHWISE, kernel=(5, 5)),
+    },
+    "softmax": {
+        "softmax_196x384": softmax((196, 384)),
+        "softmax_8x144x144": softmax((8, 144, 144)),
+    },
+    "vector x matrix": {
+        "vecmat_1024x1536": vecmat((1024, 1536)),
+        "vecmat_2048x1000": vecmat((2048, 1000)),
+    },
+    "batched products, transposed": {
+        "scores_6x144x144x48": contraction((6, 144, 48, 144), SCORES),
+        "scores_8x100x100x64": contraction((8, 100, 64, 100), SCORES),
+    },
+    "1-d and 3-d convolutions": {
+        "conv_1d_2x160x40x56": convolution((2, 162, 40), bias, relu, op="conv_1d_nwc_wcf", kernel=(3,), filters=56),
+        "conv_3d_6x20x20x12x24": convolution(
+            (1, 8, 22, 22, 12), op="conv_3d_ndhwc_dhwcf", kernel=(3, 3, 3), filters=24
+        ),
+    },
+    "layer norms and sums": {
+        "layer_norm_144x512": layer_norm((144, 512)),
+        "sum_384x1536": reduction((384, 1536), (1,)),
+    },
+}
+"""Other shapes of the same families, which are in no set: strategies are judged on them."""

@@ -22,7 +22,7 @@ from speedups import Speedups
 from benchmarks.corpus import collection as collecting
 from benchmarks.corpus import command
 from benchmarks.corpus.collection import Collection, share_near_best
-from benchmarks.corpus.families import FAMILIES, PROGRAMS
+from benchmarks.corpus.families import FAMILIES, HELD_OUT, PROGRAMS
 from benchmarks.corpus.sets import NETWORKS, SETS, CorpusSet, Part
 from benchmarks.folders import path_of
 from benchmarks.search.enumeration import enumerate_traces
@@ -234,6 +234,14 @@ def test_every_family_has_four_programs_of_its_own() -> None:
     assert len(set(PROGRAMS.values())) == 32
     assert all(set(each.programs) <= PROGRAMS.keys() for each in SETS.values() if not each.trials)
     assert all(path_of(name).exists() for name in NETWORKS)
+
+
+def test_every_family_has_other_shapes_that_are_in_no_set() -> None:
+    held_out = {name: text for programs in HELD_OUT.values() for name, text in programs.items()}
+    assert HELD_OUT.keys() == FAMILIES.keys()
+    assert [len(programs) for programs in HELD_OUT.values()] == [2] * 8
+    assert not held_out.keys() & PROGRAMS.keys()
+    assert not {*held_out.values()} & {*PROGRAMS.values()}
 
 
 @pytest.mark.landing
