@@ -25,6 +25,7 @@ PROGRAMS = {
     "make_peer": "peers.make_peer",
     "make_engines": "peers.make_engines",
     "corpus": "corpus.command",
+    "strategies": "strategies.command",
     "composition": "search.composition.command",
     "record_space": "search.record_space",
     "search_quality": "search.search_quality",

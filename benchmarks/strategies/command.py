@@ -1,0 +1,180 @@
+"""Judges models on measured candidates, and ways to search in real searches: ``strategies ranking|live|networks``.
+
+``python -m benchmarks pages`` puts the tables into docs/search-strategies.md. Options of publishing stand before the
+name of what is done:
+
+    python -m benchmarks strategies --results docs/results/MACHINE.json --against "One seed" ranking
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures.publishing import Publishing, options_of, parsed
+from benchmarks.figures.result_table import ResultTable
+from benchmarks.folders import ROOT
+from benchmarks.kept import converter
+from benchmarks.strategies import live as searches
+from benchmarks.strategies import matches as played
+from benchmarks.strategies import networks as whole_runs
+from benchmarks.strategies import ranking as ranked_pools
+from benchmarks.strategies.arms import ARMS
+from benchmarks.strategies.pools import pools_in
+from mlir_sched.corpus.files import SHIPPED, SUFFIX, files_in, read_task
+from mlir_sched.errors import UserError
+from mlir_sched.runner.cores import choose_cores
+from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Target
+from mlir_sched.text import say
+from mlir_sched.tuning.search_method import COST_MODELS
+
+KEPT = ROOT / "benchmarks" / ".strategies"
+"""Folder of what is measured: the store of the searches, and what was tuned."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found: its table, and what the table is made from."""
+
+    table: ResultTable
+    found: Iterable[Any]
+
+
+def main() -> None:
+    """Do what the command says."""
+    arguments, publishing = parsed(_parser())
+    answer = COMMANDS[arguments.verb](arguments, publishing)
+    publishing.show(answer.table)
+    if arguments.json:
+        arguments.json.write_text(json.dumps([asdict(each) for each in answer.found], indent=1) + "\n")
+
+
+def ranking(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
+    """Rank pools; what it takes goes to the standard error, as all else is the same in every process.
+
+    Raises:
+        UserError: There are no pools, or none with as many random draws, or there is no such model.
+    """
+    make, start = COST_MODELS.named(arguments.model), time.perf_counter()
+    pools = pools_in(arguments.folders)
+    rows, featurised_s = sum(len(pool.seconds) for pool in pools), time.perf_counter() - start
+    if not (found := list(ranked_pools.ranked(pools, make, arguments.own, arguments.rows))):
+        fewest = min(arguments.own, default=0) + max(ranked_pools.FAVOURITES)
+        raise UserError(f"no pool has {fewest} random draws")
+    fits = [each for each in found if each.sources != ranked_pools.ORDER]
+    print(
+        f"{rows} rows read and featurised in {featurised_s:.1f} s; {len(fits)} fits in "
+        f"{sum(each.fit_s for each in fits):.1f} s, predictions in {sum(each.predict_s for each in fits):.2f} s; "
+        f"all in {time.perf_counter() - start:.1f} s",
+        file=sys.stderr,
+    )
+    return Answer(ranked_pools.results_table(found, arguments.model, publishing), found)
+
+
+def live(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
+    """Let arms search; a line per match says how it ended.
+
+    Raises:
+        UserError: A file is damaged, or nothing is known on this machine.
+    """
+    if len(set(arguments.arms)) < len(arguments.arms):
+        raise UserError("an arm is named twice")
+    whole = _networks(arguments.networks)
+    target = detect_target("llvm-cpu", 1)
+    files, words = _corpus(arguments.corpus, target)
+    numbers = arguments.tasks, arguments.trials, arguments.seeds, arguments.round_size
+    setting = played.Setting(target, tuple(arguments.arms), *numbers, files, arguments.keep)
+    found = list[played.Match]()
+    for match in played.matches(setting):
+        found.append(match)
+        say(searches.lines_of(match))
+    return Answer(searches.results_table(found, whole, words, publishing), found)
+
+
+def networks(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
+    """Tune networks with two sets of options, and compare the programs; a line per pair."""
+    target = detect_target("llvm-cpu", arguments.threads)
+    options = {whole_runs.A: arguments.a, whole_runs.B: arguments.b}
+    measuring = arguments.minutes, arguments.rounds, arguments.sample_s
+    setting = whole_runs.Setting(
+        target, choose_cores(target.cores), arguments.arm, options, *measuring, arguments.keep / "networks"
+    )
+    found = list[whole_runs.NetworkPair]()
+    for pair in whole_runs.pairs_of(arguments.folders, arguments.seeds, setting):
+        found.append(pair)
+        say(f"{pair.network}, seed {pair.seed}: B over A {pair.ratio}")
+    return Answer(whole_runs.results_table(found, setting, publishing), found)
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace, Publishing], Answer]] = {
+    "ranking": ranking,
+    "live": live,
+    "networks": networks,
+}
+
+
+def _corpus(folders: Sequence[Path], target: Target) -> tuple[tuple[Path, ...], str]:
+    """Return the files of the corpus, by default the pools of this machine, and what they are."""
+    if folders:
+        files = tuple(path for folder in folders for path in files_in(folder))
+        return files, f"{len(files)} tasks of {', '.join(folder.name for folder in folders)}"
+    shipped = sorted(SHIPPED.glob(f"*/pools/*{SUFFIX}"))
+    files = tuple(path for path in shipped if read_task(path).target.machine == target.machine)
+    if not files:
+        raise UserError("nothing is known on this machine: python -m benchmarks corpus collect pools, or --corpus")
+    return files, f"{len(files)} tasks of this machine's pools"
+
+
+def _networks(files: Sequence[Path]) -> searches.Networks:
+    """Return the intervals of networks by arm, from what ``networks --json`` wrote."""
+    read = [converter().structure(json.loads(path.read_text()), list[whole_runs.NetworkPair]) for path in files]
+    pairs = [pair for found in read for pair in found]
+    by_arm = {arm: [pair for pair in pairs if pair.arm == arm] for arm in dict.fromkeys(pair.arm for pair in pairs)}
+    return {
+        arm: [whole_runs.interval_of(own)[1:] for own in whole_runs.by_network(found).values()]
+        for arm, found in by_arm.items()
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = options_of(__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+
+    def verb(name: str, what: str, description: str | None) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=what, description=description, formatter_class=layout)
+        added.add_argument("--json", type=Path, help="write what the table is made from there")
+        return added
+
+    one = verb("ranking", "rank measured candidates", ranked_pools.__doc__)
+    one.add_argument("folders", nargs="*", type=Path, help="folders of measured candidates; by default the pools")
+    one.add_argument("--model", default="xgboost", help=f"cost model: {', '.join(COST_MODELS.built_in)} or registered")
+    one.add_argument("--own", nargs="*", type=int, default=[0, 16, 32], help="numbers of own rows")
+    one.add_argument("--rows", type=int, default=600, help="most rows of others that a model learns from")
+    arms = "\n".join(f"  {name:10} {arm.what}" for name, arm in ARMS.items())
+    one = verb("live", "compare arms in real searches", f"{searches.__doc__}\nThe arms:\n{arms}")
+    one.add_argument("arms", nargs="+", choices=ARMS, metavar="ARM", help="others are compared with the first")
+    one.add_argument("--tasks", type=int, default=8, help=f"how many of {len(played.TASKS)}")
+    one.add_argument("--trials", type=int, default=24, help="candidates of a search")
+    one.add_argument("--seeds", type=int, default=3)
+    one.add_argument("--round-size", type=int, default=8)
+    one.add_argument("--corpus", nargs="+", type=Path, default=(), help="folders; by default this machine's pools")
+    one.add_argument("--networks", nargs="+", type=Path, default=(), help="what `networks --json` wrote")
+    one.add_argument("--keep", type=Path, default=KEPT, help="folder of what is measured")
+    one = verb("networks", "compare options of whole runs", whole_runs.__doc__)
+    one.add_argument("folders", nargs="+", type=Path, help="exported networks")
+    one.add_argument("--a", default="", help="options of mlir-sched tune: what B is compared with")
+    one.add_argument("--b", default="", help="options of mlir-sched tune")
+    one.add_argument("--arm", choices=ARMS, default="transfer", help="what B is")
+    one.add_argument("--minutes", type=float, default=5.0)
+    one.add_argument("--seeds", type=int, default=3)
+    one.add_argument("--threads", type=int, default=1)
+    one.add_argument("--rounds", type=int, default=12, help="samples per program")
+    one.add_argument("--sample-s", type=float, default=2.0, help="seconds of a sample")
+    one.add_argument("--keep", type=Path, default=KEPT, help="folder of what is tuned")
+    return parser

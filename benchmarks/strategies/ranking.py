@@ -1,0 +1,160 @@
+"""How well a model ranks the candidates of a pool that it was not taught: with rows of others, and with few of its own.
+
+Every pool is left out in turn: its shape, its family, or its machine. A model is fitted on rows of the others, and on
+the pool's first random draws where it may have own rows; it ranks all other rows. Its favourites are chosen among the
+random draws alone, as those that a search chose are fast already.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, geometric_mean
+
+from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.strategies.pools import Pool, Sources, sources_of, taught
+from mlir_sched.models.cost_model import CostModel, CostModelFactory
+from mlir_sched.models.metrics import pair_accuracy
+
+FAVOURITES = (1, 3, 10)
+"""Numbers of favourites whose best is looked at."""
+ORDER = "random order"
+"""What stands in place of sources where no model ranks."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """How one pool was ranked.
+
+    Attributes:
+        pool, family: The pool's task and its family.
+        sources: What the model knew beside own rows; :data:`ORDER` where no model ranks.
+        own: Own rows that are known.
+        accuracy: Share of pairs of all other rows that are ranked correctly.
+        best: Best of the first :data:`FAVOURITES` among the other random draws, over the fastest row of the pool.
+        fit_s, predict_s: Seconds of the fit, and of one prediction of all other rows.
+    """
+
+    pool: str
+    family: str
+    sources: str
+    own: int
+    accuracy: float
+    best: tuple[float, ...]
+    fit_s: float = 0.0
+    predict_s: float = 0.0
+
+    @property
+    def what(self) -> tuple[str, int]:
+        """What is averaged over pools."""
+        return self.sources, self.own
+
+
+def ranked(pools: Sequence[Pool], make: CostModelFactory, own: Sequence[int], most: int) -> Iterator[Ranked]:
+    """Yield how every pool is ranked in random order, and by models with each kind of sources.
+
+    Where there are no such sources, too few random draws, or too few rows for the model, there is nothing.
+
+    Args:
+        make: Makes a model.
+        own: Numbers of own rows.
+        most: Most rows of others that a model learns from.
+    """
+    for pool in pools:
+        for count in own:
+            if count + max(FAVOURITES) > len(pool.random):
+                continue
+            yield _in_random_order(pool, count)
+            for kind in Sources:
+                sources = sources_of(pool, kind, pools)
+                if sources or (kind is Sources.NOTHING and count):
+                    yield from _by_model(pool, kind, sources, count, make(), most)
+
+
+def _by_model(
+    pool: Pool, kind: Sources, sources: Sequence[Pool], own: int, model: CostModel, most: int
+) -> Iterator[Ranked]:
+    rows = taught(pool, sources, model, most)
+    group, known = len(rows), pool.random[:own]
+    if own:
+        rows.append(pool.measured(model, group, known))
+    left = [row for row in range(len(pool.seconds)) if row not in known]
+    asked = pool.rows(model, group, left)
+    start = time.perf_counter()
+    model.fit(rows)
+    fitted = time.perf_counter()
+    if not model.fitted:
+        return
+    scores = model.predict(asked)
+    predict_s = time.perf_counter() - fitted
+    score = dict(zip(left, scores.tolist(), strict=True))
+    order = sorted(pool.random[own:], key=lambda row: -score[row])
+    best = tuple(float(pool.ended_s[order[:count]].min()) / pool.best_s for count in FAVOURITES)
+    accuracy = pair_accuracy(scores, pool.best_s / pool.seconds[left])
+    yield Ranked(pool.task.name, pool.family, kind, own, accuracy, best, fitted - start, predict_s)
+
+
+def _in_random_order(pool: Pool, own: int) -> Ranked:
+    seconds = pool.ended_s[list(pool.random[own:])].tolist()
+    best = tuple(expected_best(seconds, count) / pool.best_s for count in FAVOURITES)
+    return Ranked(pool.task.name, pool.family, ORDER, own, 0.5, best)
+
+
+def expected_best(seconds: Sequence[float], count: int) -> float:
+    """Return the geometric mean of the best of ``count`` values drawn without replacement, over all draws."""
+    ordered, draws = sorted(seconds), math.comb(len(seconds), count)
+    chances = (math.comb(len(seconds) - 1 - rank, count - 1) / draws for rank in range(len(seconds)))
+    return math.exp(sum(chance * math.log(each) for chance, each in zip(chances, ordered, strict=True)))
+
+
+def results_table(found: Sequence[Ranked], model: str, publishing: Publishing) -> ResultTable:
+    """Return a table with a row per kind of sources and number of own rows; of seconds it says nothing.
+
+    Args:
+        model: The model's name.
+    """
+    kinds = [ORDER, *Sources]
+    groups = sorted({each.what for each in found}, key=lambda what: (kinds.index(what[0]), what[1]))
+    columns: Columns[Sequence[Ranked]] = {
+        ResultColumn("pools", Unit.COUNT): len,
+        ResultColumn("pair accuracy", Unit.RATIO): partial(_over_families, fmean, lambda each: each.accuracy),
+        **{
+            ResultColumn(f"best of {count}", Unit.RATIO): partial(_over_families, geometric_mean, partial(_best, at))
+            for at, count in enumerate(FAVOURITES)
+        },
+    }
+    return publishing.table(
+        name=f"strategies-ranking-{model}",
+        question="search",
+        title=f"How the cost model {model} ranks the candidates of a dispatch that it was not taught",
+        threads=1,
+        seeds=(),
+        interleaving="Nothing is timed: measured candidates are ranked",
+        spread="least and largest of the families' means",
+        rows_are="taught by",
+        columns=columns,
+        rows=[(_words(*what), [each for each in found if each.what == what]) for what in groups],
+        notes=(
+            "Pair accuracy is over all candidates that the model does not know. Favourites are chosen among the random "
+            "draws that it does not know; their best is relative to the best of the whole pool, which a search found. "
+            "A failure counts as the slowest candidate. Means over pools; in random order, over all orders.",
+        ),
+    )
+
+
+def _words(sources: str, own: int) -> str:
+    return ", ".join([*([] if sources == Sources.NOTHING else [sources]), *([f"{own} own rows"] if own else [])])
+
+
+def _best(at: int, found: Ranked) -> float:
+    return found.best[at]
+
+
+def _over_families(
+    mean: Callable[[Sequence[float]], float], value: Callable[[Ranked], float], group: Sequence[Ranked]
+) -> Figure:
+    families = dict.fromkeys(each.family for each in group)
+    means = [mean([value(each) for each in group if each.family == family]) for family in families]
+    return figure(mean([value(each) for each in group]), *((min(means), max(means)) if len(means) > 1 else ()))
