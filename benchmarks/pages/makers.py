@@ -14,7 +14,7 @@ from benchmarks.__main__ import PROGRAMS, what_it_does
 from benchmarks.figures.result_table import MachineResults
 from benchmarks.figures.tables import conclusions, markdown_table, result_table
 from benchmarks.folders import ROOT
-from benchmarks.pages import reference
+from benchmarks.pages import reference, strategies
 from benchmarks.pages.site import PAGES, with_links_of_the_site
 from benchmarks.pages.summary_fields import summary
 
@@ -43,6 +43,7 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
     return {
         "results": lambda argument: excerpt(results, argument),
         "conclusions": lambda argument: conclusions_of(results, argument),
+        "strategies": lambda argument: strategies.part(results, argument),
         "benchmarks": lambda _: benchmarks(),
         "readme": readme,
         "options": reference.options,

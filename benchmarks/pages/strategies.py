@@ -1,0 +1,64 @@
+"""Parts of the page on search strategies: a row per published system and arm, and the tables that they come from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from benchmarks.figures.result_table import MachineResults, ResultTable
+from benchmarks.figures.tables import NOTHING, cell_text, markdown_table, result_table
+from benchmarks.strategies.arms import SCRATCH
+from benchmarks.strategies.verdict import LAST
+
+NOT_YET = "not measured yet"
+SYSTEMS: Mapping[str, Sequence[str]] = {
+    "GPTune, Ansor: transfer": ("rows", "starts", "transfer"),
+    "Bolt: templates": ("templates",),
+    "One-Shot Tuner": (),
+    "Input sensitivity": (),
+    "DynaTune, Ansor: the division of the minutes": (),
+    "ALT: active learning": (),
+    "GPTune: multitask Gaussian process": (),
+    "Graph neural network": (),
+}
+"""The arms of ``strategies live`` by the system that they stand for; systems without one are judged in another way."""
+COLUMNS = (f"over {SCRATCH} at 2", f"over {SCRATCH} at 8", f"over {SCRATCH} at {LAST}", "worst family", "overhead")
+"""Columns of a table of ``strategies live`` that a system's row has."""
+
+
+def part(results: Mapping[str, MachineResults], what: str) -> str:
+    """Return the table of systems, or all tables of ``ranking``, ``live`` or ``networks`` with how they were made."""
+    if what == "systems":
+        return markdown_table(
+            ["system", "arm", "machine", *COLUMNS, "verdict"],
+            (row for system, arms in SYSTEMS.items() for row in _rows(results, system, arms)),
+        )
+    return "\n\n".join(_section(name, table) for name, table in _tables(results, what)) or f"{NOT_YET.capitalize()}."
+
+
+def _rows(results: Mapping[str, MachineResults], system: str, arms: Sequence[str]) -> Iterator[list[str]]:
+    for arm in arms or ("",):
+        found = [(name, table) for name, table in _tables(results, "live") if arm in dict(table.rows)]
+        shown = f"`{arm}`" if arm else NOTHING
+        for name, table in found:
+            yield [system, shown, f"[{name}](results/{name}.md)", *_cells(table, arm)]
+        if not found:
+            yield [system, shown, *[NOTHING] * (1 + len(COLUMNS)), NOT_YET]
+
+
+def _cells(table: ResultTable, arm: str) -> Iterator[str]:
+    for title in (*COLUMNS, "verdict"):
+        if title in [column.title for column in table.columns]:
+            column, cells = table.column(title)
+            yield cell_text(dict(cells)[arm], column.unit)
+        else:
+            yield NOTHING
+
+
+def _tables(results: Mapping[str, MachineResults], kind: str) -> Iterator[tuple[str, ResultTable]]:
+    for name, found in results.items():
+        yield from ((name, table) for table in found.tables if table.name.startswith(f"strategies-{kind}-"))
+
+
+def _section(name: str, table: ResultTable) -> str:
+    seeds = f" Seeds {', '.join(map(str, table.seeds))}." if table.seeds else ""
+    head = f"**{table.title}** ([{name}](results/{name}.md), {table.date}).{seeds} Brackets: {table.spread}."
+    notes = "\n".join(f"- {line}" for line in (*table.notes, *table.against))
+    return "\n\n".join([head, result_table(table), notes])
