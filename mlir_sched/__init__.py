@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mlir_sched.targets.target import Target
     from mlir_sched.trace import Decision, Trace
     from mlir_sched.transform_scripts import matchers, patterns, structures
-    from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
+    from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, Template, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
     from mlir_sched.transform_scripts.script.reading import parse_traces
     from mlir_sched.transform_scripts.structures import Loop
@@ -70,6 +70,7 @@ __all__ = [
     "Target",
     "TaskProgress",
     "TaskScheduler",
+    "Template",
     "Timing",
     "Trace",
     "TransformModule",
@@ -108,7 +109,7 @@ _EXPORTS = {
     "targets": ("detect_target",),
     "targets.target": ("Target",),
     "trace": ("Decision", "Trace"),
-    "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
+    "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "Template", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
     "transform_scripts.script.reading": ("parse_traces",),
     "transform_scripts.structures": ("Loop",),

@@ -62,6 +62,11 @@ class Distribution(ABC):
     def most_values(self) -> int:
         """Return a number of values that the support does not exceed; the support is not listed."""
 
+    def mode(self) -> Value:
+        """Return the likeliest value, of equally likely ones the first."""
+        weights = self.weights()
+        return self.support()[0 if weights is None else weights.index(max(weights))]
+
     def sample(self, rng: np.random.Generator) -> Value:
         """Draw one value."""
         support, probabilities = self._chances
@@ -168,6 +173,11 @@ class PerfectTile(Distribution):
         return tuple(
             math.prod(size**power for size, power in zip(chain, self.size_powers, strict=True)) for chain in chains
         )
+
+    def mode(self) -> Value:
+        """Return the likeliest value, of equally likely ones the largest."""
+        weights = self.weights()
+        return self.support()[-1 if weights is None else -1 - weights[::-1].index(max(weights))]
 
     def distance(self, first: Value, second: Value) -> float:
         """Return the sum of |log2| ratios of the sizes; infinite for another number of levels."""

@@ -156,8 +156,9 @@ class Recorder:
     Args:
         given: Values by name; a name that never comes up is ignored when repairing and refused when
             rejecting (:meth:`finish`).
-        rng: Source of the values that are not given; None means that every value must be given.
+        rng: Source of the values that are not given; None means that every value must be given, unless ``likeliest``.
         on_illegal: What to do with a given value that is not in the support.
+        likeliest: Whether values that are not given are the likeliest ones of their distributions.
     """
 
     def __init__(
@@ -165,17 +166,20 @@ class Recorder:
         given: Mapping[str, Value] | None = None,
         rng: np.random.Generator | None = None,
         on_illegal: OnIllegal = OnIllegal.REPAIR,
+        *,
+        likeliest: bool = False,
     ) -> None:
         self._given = given or {}
         self._rng = rng
         self._on_illegal = on_illegal
+        self._likeliest = likeliest
         self._decisions: dict[str, Decision] = {}
 
     def decide(self, name: str, distribution: Distribution) -> Value:
         """Return the value of a new random variable.
 
         Raises:
-            IllegalTraceError: The given value is refused or cannot be repaired, or none is given and there is no rng.
+            IllegalTraceError: The given value is refused or cannot be repaired, or a value is neither given nor drawn.
             ValueError: The name was used before.
         """
         if name in self._decisions:
@@ -201,6 +205,8 @@ class Recorder:
 
     def _value(self, name: str, distribution: Distribution) -> Value:
         if name not in self._given:
+            if self._likeliest:
+                return distribution.mode()
             if self._rng is None:
                 raise IllegalTraceError(f"no value is given for {name!r}")
             return distribution.sample(self._rng)

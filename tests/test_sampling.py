@@ -280,3 +280,18 @@ def test_a_distribution_that_is_too_large_or_of_other_types_is_refused_at_once(d
 def test_large_extents_of_real_tensors_are_read() -> None:
     for extent in (2**31, 2**32 - 5, 720720):
         assert distribution_from_json({"kind": "perfect_tile", "extent": extent, "levels": 3}).contains((1, 1, 1))
+
+
+@given(distributions)
+def test_the_mode_is_no_less_likely_than_any_other_value(distribution: Distribution) -> None:
+    chances = dict(zip(distribution.support(), distribution.weights() or itertools.repeat(1.0), strict=False))
+    assert chances[distribution.mode()] == max(chances.values())
+
+
+def test_of_equally_likely_values_the_mode_is_the_largest_size_and_the_first_word() -> None:
+    assert PerfectTile(48, 2).mode() == (48, 48)
+    assert PerfectTile(48, 2, max_innermost=20, size_powers=(1.0, 0.0)).mode() == (48, 16)
+    assert PerfectTile(48, 1, size_powers=(-1.0,)).mode() == (1,)
+    assert Categorical(("a", "b")).mode() == "a"
+    assert Categorical(("a", "b", "c"), (1.0, 3.0, 3.0)).mode() == "b"
+    assert Permutation(("m", "n")).mode() == ("m", "n")

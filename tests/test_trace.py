@@ -143,3 +143,8 @@ def test_a_value_of_the_wrong_type_is_refused(value: object) -> None:
     data["decisions"][0]["value"] = value
     with pytest.raises((IllegalTraceError, ValueError), match=r".+"):
         Trace.from_json(data)
+
+
+def test_values_that_are_not_given_may_be_the_likeliest() -> None:
+    trace = program(Recorder({"pack": "yes", "tile": (5, 5)}, likeliest=True))
+    assert trace.values == {"tile": (4, 4), "order": ("m", "n", "k"), "pack": "yes", "width": 4}

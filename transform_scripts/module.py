@@ -8,13 +8,14 @@ dispatch, producers first; each module may leave a sketch as it is, extend it, o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loops, parallel_loops
@@ -38,6 +39,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Template:
+    """A candidate that a module guesses from the sizes of a dispatch and of the machine, before anything is measured.
+
+    Attributes:
+        program: Name of the program that it is of (:meth:`MatchingModule.programs`).
+        values: Values of decisions by name, those that other modules draw among them (``workgroup_0``). A decision that
+            is not named takes the likeliest value of its distribution; a value that does not fit becomes the nearest
+            one that does.
+    """
+
+    program: str
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
 class Sketch:
     """A schedule program under construction.
 
@@ -49,6 +65,7 @@ class Sketch:
             distribution is decided (or left to IREE, as with a lowering_config).
         complete: Whether the sketch's script can be compiled.
         passes: The compiler's passes that run on the function before any of its ops become vectors.
+        templates: Returns the values of the sketch's templates, each with its place among all of the module.
     """
 
     name: str = ""
@@ -57,6 +74,7 @@ class Sketch:
     parallel: Loops | None = None
     complete: bool = False
     passes: tuple[str, ...] = ()
+    templates: Callable[[], Sequence[tuple[int, Mapping[str, Value]]]] = tuple
 
     def extended(self, name: str, step: Step, **changes: object) -> Sketch:
         """Return a copy with one more step; ``name`` is appended unless empty."""
@@ -119,6 +137,18 @@ class MatchingModule(TransformModule):
         """Draw decisions, then schedule every op of the dispatch."""
         raise NotImplementedError(f"the transform module {self.name} has neither schedule nor programs")
 
+    def templates(self, found: Any, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+        """Return candidates to try before any others, the best guess first; by default none."""
+        del found, dispatch, target
+        return ()
+
+    def _known_templates(self, found: Any, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+        templates, names = self.templates(found, dispatch, target), self.programs().keys()
+        unknown = [template.program for template in templates if template.program not in names]
+        if unknown:
+            raise ValueError(f"a template is of the program {unknown[0]!r}; there are {', '.join(map(repr, names))}")
+        return templates
+
     @abstractmethod
     def left_open(self, found: Any, dispatch: Dispatch) -> dict[str, Any]:
         """Return what of a :class:`Sketch` the programs leave to other modules, by attribute."""
@@ -128,16 +158,22 @@ class MatchingModule(TransformModule):
         if sketch.steps or (found := self.match(op, dispatch, target)) is None:
             return (sketch,)
         claimed, left_open = tuple(o.index for o in dispatch.ops), self.left_open(found, dispatch)
+        guessed = partial(self._known_templates, found, dispatch, target)
         made = [sketch]
         for name, run in self.programs().items():
             step = self.step(partial(_run, run, found))
             full = ".".join(filter(None, (self.name, name)))
-            made.append(sketch.extended(full, step, claimed=claimed, **left_open))
+            templates = partial(_of_program, name, guessed)
+            made.append(sketch.extended(full, step, claimed=claimed, templates=templates, **left_open))
         return made
 
 
 def _run(program: ScheduleProgram, found: Any, s: Schedule) -> None:
     program(s, found)
+
+
+def _of_program(name: str, guessed: Callable[[], Sequence[Template]]) -> Sequence[tuple[int, Mapping[str, Value]]]:
+    return [(place, template.values) for place, template in enumerate(guessed()) if template.program == name]
 
 
 class ScheduleModule(MatchingModule):

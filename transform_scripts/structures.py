@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.payload import LinalgOp, Operand, OpKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +130,17 @@ class Contraction(Structure):
     def is_crossed(self) -> bool:
         """Whether rows and columns are crossed loops."""
         return self.rows is not None and are_crossed(self.op, self.rows, self.columns)
+
+    @cached_property
+    def strided_operand(self) -> Operand | None:
+        """The input that walks the columns with a stride; None when no input does."""
+        columns = self.position(self.columns)
+        for operand in self.op.inputs:
+            if not all(expr.is_dim for expr in operand.indexing_map):
+                continue
+            if columns in operand.loops and operand.loops[-1] != columns:
+                return operand
+        return None
 
     @property
     def tiled(self) -> Loops:

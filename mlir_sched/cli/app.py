@@ -178,6 +178,10 @@ def tune(
             "--replace", help="Replace the result of another model, and edited or foreign files, in the folder."
         ),
     ] = False,
+    templates: Annotated[
+        bool,
+        typer.Option(help="Try first what transform modules guess from the sizes of a dispatch and of the machine."),
+    ] = False,
     strategy: Annotated[
         str, typer.Option(help="Search strategy: evolutionary, random or a registered one.", metavar="NAME")
     ] = "evolutionary",
@@ -218,7 +222,7 @@ def tune(
         from mlir_sched.tuning.search_method import SearchMethod
 
         options = TuneOptions(
-            target=described_by(target, target_description),
+            target=described_by(target, target_description), templates=templates,
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
             fresh=fresh, replace=replace, max_weights=max_weights, user_store=user_store, check_only=check_only,
             inputs=inputs or (), reference=reference or (),

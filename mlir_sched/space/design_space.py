@@ -1,7 +1,9 @@
 """Design spaces: what a list of transform modules spans for one dispatch and target."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.models import LoopGraph
 from mlir_sched.payload import Dispatch
+from mlir_sched.sampling import Value
 from mlir_sched.space.features import COUNT, featurise, loop_graph
 from mlir_sched.space.space import Space, module_errors
 from mlir_sched.targets.target import Target
@@ -18,6 +21,8 @@ from mlir_sched.transform_scripts.module import Sketch
 from mlir_sched.transform_scripts.schedule import Schedule
 
 SAMPLE_ATTEMPTS = 64
+MOST_TEMPLATES = 8
+"""Most templates of a design space that are candidates."""
 KEPT = 4096
 """Maximum number of feature rows, and of repaired traces, that a design space remembers: sequences ask for the features
 of traces that they just drew, and evolution makes the same child again and again. A trace takes 3 kB."""
@@ -71,6 +76,40 @@ class DesignSpace:
             IllegalTraceError: The draw broke a rule.
         """
         return self._remembered(*self.run(sketch, Recorder(rng=rng)))
+
+    def templates(self) -> tuple[Trace, ...]:
+        """Return distinct legal traces that the modules guess, at most :data:`MOST_TEMPLATES`, the best guess first.
+
+        Raises:
+            UserError: A module that is not ours raised.
+        """
+        traces = dict[str, Trace]()
+        for sketch, values in self.guesses():
+            with suppress(IllegalTraceError):
+                trace = self.completed(sketch, values)
+                traces.setdefault(trace.key, trace)
+        return tuple(traces.values())[:MOST_TEMPLATES]
+
+    def guesses(self) -> list[tuple[str, Mapping[str, Value]]]:
+        """Return the sketch and the values of every template of the modules, legal or not, the best guess first.
+
+        Modules that schedule the same dispatch take turns, in their order.
+        """
+        order = {module: number for number, module in enumerate(self._errors)}
+        found = list[tuple[int, int, str, Mapping[str, Value]]]()
+        for sketch in self._sketches.values():
+            module = sketch.steps[0].module
+            with self._errors[module]:
+                found += [(place, order[module], sketch.name, values) for place, values in sketch.templates()]
+        return [(name, values) for _, _, name, values in sorted(found, key=itemgetter(0, 1))]
+
+    def completed(self, sketch: str, values: Mapping[str, Value]) -> Trace:
+        """Return the trace of a sketch with some values, repaired, and otherwise the likeliest ones.
+
+        Raises:
+            IllegalTraceError: A rule of the space is broken, or a value cannot be repaired.
+        """
+        return self._remembered(*self.run(sketch, Recorder(values, likeliest=True)))
 
     def repaired(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
         """Return the trace with every decision that no longer fits repaired.

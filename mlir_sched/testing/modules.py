@@ -25,6 +25,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
+from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
@@ -55,6 +56,16 @@ class SketchCase:
     space: DesignSpace
     sketch: str
     traces: tuple[Trace, ...]
+
+    @property
+    def templates(self) -> list[Mapping[str, Value]]:
+        """The values of the sketch's templates, the best guess first."""
+        return [values for sketch, values in self.space.guesses() if sketch == self.sketch]
+
+    def tried(self, count: int) -> list[Trace]:
+        """Return the first template, if there is one, and up to ``count`` of the traces."""
+        first = [self.space.completed(self.sketch, values) for values in self.templates[:1]]
+        return [*first, *self.traces[:count]]
 
 
 class ModuleTests(ABC):
@@ -100,6 +111,18 @@ class ModuleTests(ABC):
             for trace in case.traces:
                 assert case.space.repaired(trace) == trace, f"{case.model}: {trace.values}"
 
+    def test_templates_are_legal(self) -> None:
+        """Every template makes a legal trace, from values that are drawn under these names."""
+        drawn = {name for case in _cases(type(self)) for trace in case.traces for name in trace.values}
+        for case in _cases(type(self)):
+            for values in case.templates:
+                try:
+                    known = drawn | case.space.completed(case.sketch, values).values.keys()
+                except IllegalTraceError as error:
+                    raise AssertionError(f"{case.model}: {case.sketch} with {dict(values)}: {error}") from error
+                unknown = sorted(values.keys() - known)
+                assert not unknown, f"{case.model}: no {unknown} is drawn that a template of {case.sketch} names"
+
     def test_features_are_finite(self) -> None:
         """The cost model can learn from every legal draw."""
         for case in _cases(type(self)):
@@ -114,7 +137,7 @@ class ModuleTests(ABC):
                 assert case.space.script(case.space.trace_of(script)) == script
 
     def test_candidates_are_applied_and_right(self) -> None:
-        """Random candidates compile, are proven applied and compute what the untuned code does."""
+        """Random candidates and first templates compile, are proven applied and compute what the untuned code does."""
         checked, complaints = 0, []
         driver = detect_target(self.target, 1).driver
         with Runner(RunnerOptions.for_device(driver)) as runner:
@@ -123,7 +146,7 @@ class ModuleTests(ABC):
                     of_flags = [case for case in _cases(type(self)) if case.task.flags == flags]
                     for space, cases in groupby(of_flags, lambda case: case.space):
                         first, *further = cases
-                        traces = [trace for case in (first, *further) for trace in case.traces[: self.candidates]]
+                        traces = [trace for case in (first, *further) for trace in case.tried(self.candidates)]
                         failures = check_candidates(first.task, space, traces, pool, runner)
                         checked += len(traces)
                         found = zip(traces, failures, strict=True)

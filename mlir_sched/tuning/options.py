@@ -31,6 +31,8 @@ class TuneOptions:
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         round_size: Candidates per round; a round is compiled, then timed.
+        templates: Try first, for every dispatch, what transform modules guess from its sizes and the machine's. Off
+            until it is measured what this is worth.
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
@@ -54,6 +56,7 @@ class TuneOptions:
     threads: int | None = None
     device: str | None = None
     round_size: int = 8
+    templates: bool = False
     fresh: bool = False
     replace: bool = False
     max_weights: float | None = None
@@ -92,9 +95,9 @@ class TuneOptions:
         """What the result is for: a kind of target, and the device, too, where no device of this machine decides it."""
         return self.target if self.check_only else self.target.partition(":")[0]
 
-    def search_key(self) -> tuple[int, int]:
+    def search_key(self) -> tuple[int | str, ...]:
         """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold."""
-        return self.seed, self.round_size
+        return self.seed, self.round_size, *(("templates",) if self.templates else ())
 
     def bounds(self) -> dict[str, str]:
         """Return what bounds programs: a part of the keys of runs and of decisions about programs; empty by default."""

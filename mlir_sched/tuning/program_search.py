@@ -18,7 +18,6 @@ from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
-from mlir_sched.search.strategy import repaired_in
 from mlir_sched.search.task_scheduler import seconds_at_best_rates
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -356,7 +355,7 @@ class ProgramSearch:
         assert untuned is not None
         space = self.run.design(self.run.space, task.dispatch, self.target)
         strategy = self.run.method.strategy_for(space, self._model, self.run.options.seed, index)
-        starts, history = repaired_in(space, self.run.start_from), TaskHistory(untuned)
+        starts, history = self.run.starts(space), TaskHistory(untuned)
         search = TaskSearch(
             task, space, strategy, stored, history, starts, drawn=self.run.drawn if strategy.preselected else 1
         )

@@ -26,13 +26,15 @@ from reduction_payloads import UNEVEN
 from several_results_payloads import SEVERAL_RESULTS
 from vulkan import require_vulkan
 
+from mlir_sched.payload import Dispatch
+from mlir_sched.sampling import Value
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS
 from mlir_sched.testing import ModuleTests
 from mlir_sched.transform_scripts import gpu, llvm_cpu, vulkan
-from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.transform_scripts.module import Template, TransformModule
 
 pytestmark = pytest.mark.landing
 
@@ -340,6 +342,26 @@ def test_a_module_that_breaks_the_contract_is_found() -> None:
     Tests().test_every_model_is_scheduled()
     with pytest.raises(AssertionError, match="vector_add: elementwise"):
         Tests().test_features_are_finite()
+
+    class Guessing(llvm_cpu.ElementwiseTiling):
+        def __init__(self, values: Mapping[str, Value]) -> None:
+            self.values = values
+
+        def templates(self, found: object, dispatch: Dispatch, target: Target) -> tuple[Template, ...]:
+            return (Template("", self.values),)
+
+    class Illegal(Tests):
+        def module(self) -> TransformModule:
+            return Guessing({"vector": "wide"})
+
+    class Misnamed(Tests):
+        def module(self) -> TransformModule:
+            return Guessing({"vectors": (16,)})
+
+    with pytest.raises(AssertionError, match=r"vector_add: elementwise with .*'wide'.* is not in the support"):
+        Illegal().test_templates_are_legal()
+    with pytest.raises(AssertionError, match=r"vector_add: no \['vectors'\] is drawn"):
+        Misnamed().test_templates_are_legal()
 
     class Elsewhere(Tests):
         payloads: ClassVar[Mapping[str, Payload]] = {"softmax": PAYLOADS["softmax"]}

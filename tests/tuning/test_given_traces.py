@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from replayed_run import TARGET, program_search, searched
 from speedups import Speedups
-from task_searches import run_round, task_search
+from task_searches import TASK, run_round, task_search
 
 from mlir_sched.database import RecordStore
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.tuning.journal import RoundLog
+from mlir_sched.tuning.options import TuneOptions
+
+assert TASK.dispatch is not None
+SPACE = DesignSpace(Space.default(TARGET), TASK.dispatch, TARGET)
 
 
 @pytest.mark.parametrize("limits", [(2, 8, 8), (1, 1, 1, 1, 1, 1), (3, 3), (8,)])
@@ -36,3 +44,28 @@ def test_a_trace_that_is_given_after_it_was_chosen_is_tried_once() -> None:
         tried = list(search.history.records)
         assert tried[0] == given.key
         assert len(tried) == 8
+
+
+@pytest.mark.parametrize(("round_size", "most"), [(8, 4), (3, 2), (1, 1)])
+def test_templates_come_behind_the_users_traces_and_fill_half_a_round_at_most(round_size: int, most: int) -> None:
+    options = TuneOptions(trials=12, round_size=round_size, templates=True)
+    with RecordStore.open("sqlite://") as store:
+        templates = program_search(options, store, [TASK]).run.starts(SPACE)
+        assert templates == list(SPACE.templates())[:most]
+        given = [SPACE.sample(np.random.default_rng(1)), templates[0]]
+        search = searched(program_search(options, store, [TASK], start_from=given), Speedups({"matmul": 1.0}))
+        (task,) = search.searches
+        tried = list(task.history.records)
+        assert tried[: 1 + most] == [given[0].key, *(trace.key for trace in templates)]
+        assert len(tried) == len(set(tried)) == 12
+
+
+def test_without_the_option_no_template_is_tried_and_the_search_is_the_same() -> None:
+    with RecordStore.open("sqlite://") as store:
+        plain = program_search(TuneOptions(trials=8), store, [TASK])
+        guessing = program_search(TuneOptions(trials=8, templates=True), store, [TASK])
+        assert plain.run.starts(SPACE) == []
+        assert plain.run.options.search_key() == (0, 8)
+        assert plain.run.key != guessing.run.key
+        logs = [RoundLog.of(search.run, [TASK], TARGET) for search in (plain, guessing)]
+        assert logs[0].key != logs[1].key

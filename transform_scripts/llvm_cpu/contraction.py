@@ -9,27 +9,33 @@ rules below each name what was measured in IREE 3.13 on Zen 4.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, Operand
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, ContractionModule, by_one, tile_reduction
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
+from mlir_sched.transform_scripts.llvm_cpu.contraction_templates import contraction_templates
+from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
-from mlir_sched.transform_scripts.module import ScheduleProgram
+from mlir_sched.transform_scripts.llvm_cpu.register_tiles import (
+    FEW_ROWS,
+    MAX_APART,
+    MAX_ROWS,
+    MAX_UNEVEN_VECTORS,
+    MAX_VECTORS_PER_ROW,
+    have_no_tails,
+    stay_whole,
+)
+from mlir_sched.transform_scripts.module import ScheduleProgram, Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
 from mlir_sched.transform_scripts.verbs.draws import DIVIDE, MASK, PEEL
 
-MAX_ROWS = 24
-MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4
-FEW_ROWS = 6
-"""Rows from which register tiles above 4 vectors are slower: they load more than they multiply (3x128: 1.2x slower)."""
-MAX_APART = 4
-"""Most vectors of columns that lie apart in a register tile: with more, a tile has too few rows."""
 TAIL_WEIGHTS = {PEEL: 4.0, MASK: 0.5}
 """Weights of the tail strategies; sizes that divide have weight 8, or 1 where no good register tile divides."""
 PREFETCH_WEIGHT = 3.0
@@ -77,8 +83,14 @@ class ContractionTiling(ContractionModule):
 
     def parallel(self, found: Contraction, dispatch: Dispatch) -> Loops:
         """Return the parallel loops of the root, without rows that stay whole."""
-        whole = found.rows.at if found.rows is not None and _stay_whole(found) else ()
+        whole = found.rows.at if found.rows is not None and stay_whole(found) else ()
         return tuple(loop for loop in super().parallel(found, dispatch) if loop.at[0] not in whole)
+
+    def templates(self, found: Contraction, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+        """Return what keeps a core busy, where the programs draw tiles for caches, too."""
+        shares = equal_shares(found.root, self.parallel(found, dispatch), target)
+        made = contraction_templates(found, shares, target, self.ways.tails) if self.ways.cache_levels else ()
+        return [template for template in made if template.program in self.names]
 
 
 @dataclass(frozen=True)
@@ -219,7 +231,7 @@ def _sample_apart(s: Schedule, mm: Contraction) -> dict[Loop, int]:
     """
     loops = [loop for loop in mm.further_columns if s.extent(loop) > 1]
     one_vector = mm.rows is not None and s.extent(mm.columns) <= s.lanes(mm.op)
-    if not (loops and one_vector) or mm.is_crossed or _strided_operand(mm) is not None:
+    if not (loops and one_vector) or mm.is_crossed or mm.strided_operand is not None:
         return {}
     count = s.sample_tile("apart", loops[-1], most=MAX_APART)
     return {loops[-1]: count} if count > 1 else {}
@@ -264,7 +276,7 @@ def _draw_divisors(
     cache_sizes[mm.columns] = outer[0] if outer else extent
     if mm.rows is not None:
         most_rows = _most_rows(most, register_sizes[mm.columns], lanes)
-        powers = (*([] if _stay_whole(mm) else powers), REGISTER_POWER)
+        powers = (*([] if stay_whole(mm) else powers), REGISTER_POWER)
         *outer, register_sizes[mm.rows] = s.sample_tiles("rows", mm.rows, len(powers), most=most_rows, powers=powers)
         cache_sizes[mm.rows] = outer[0] if outer else s.extent(mm.rows)
     return cache_sizes, register_sizes
@@ -282,28 +294,20 @@ def _draw_vectors(
     width = register_sizes[mm.columns] = s.sample_vectors("register_columns", mm.columns, lanes, most=most_vectors)
     if mm.rows is not None:
         rows = s.extent(mm.rows)
-        if ways.cache_levels and not _stay_whole(mm):
+        if ways.cache_levels and not stay_whole(mm):
             cache_sizes[mm.rows] = s.sample_tile("rows", mm.rows, power=UNEVEN_CACHE_POWER)
         most_rows = min(rows, _most_rows(most, width, lanes))
         counts = [r for r in range(1, most_rows + 1) if rows % r or columns % width] or [most_rows]
-        if _stay_whole(mm):
+        if stay_whole(mm):
             counts = sorted({math.ceil(rows / count): count for count in reversed(counts)}.values())
         weights = [count**REGISTER_POWER for count in counts]
         register_sizes[mm.rows] = s.sample_number("register_rows", counts, weights=weights)
     return cache_sizes, register_sizes
 
 
-def _stay_whole(mm: Contraction) -> bool:
-    """Say whether the rows have no tiles but register tiles, all of about a size, as further rows have the others.
-
-    Where one register tile holds all rows, smaller tiles, which are slower, would be drawn often.
-    """
-    return mm.rows is not None and bool(mm.further_rows) and mm.rows.extent <= MAX_ROWS
-
-
 def _sample_register_order(s: Schedule, mm: Contraction) -> Loops:
     """Draw whether rows or columns are innermost; rows are where several loops of them would transpose columns."""
-    if mm.rows is not None and mm.further_rows and _strided_operand(mm) is not None:
+    if mm.rows is not None and mm.further_rows and mm.strided_operand is not None:
         return (mm.columns, mm.rows)
     return s.sample_order("register_order", mm.tiled)
 
@@ -335,7 +339,7 @@ def _sample_tail(s: Schedule, rows: int, columns: int, lanes: int, tails: tuple[
     nothing.
     """
     whole_columns = columns % lanes == 0
-    if columns < lanes or (whole_columns and rows <= FEW_ROWS):
+    if have_no_tails(rows, columns, lanes):
         return DIVIDE
     ways = [tail for tail in tails if tail != MASK or not whole_columns]
     good_rows = rows == 1 or any(rows % r == 0 for r in range(4, MAX_ROWS + 1))
@@ -366,7 +370,7 @@ def _sample_panel(
     Args:
         reduction: Iterations of the reduction inside the loops over register tiles, and of its innermost step.
     """
-    operand, walks_rows = _strided_operand(mm), register_order[-1] is mm.rows and not mm.outer_reductions
+    operand, walks_rows = mm.strided_operand, register_order[-1] is mm.rows and not mm.outer_reductions
     transposes = any(op.name == "linalg.transpose" for op in s.dispatch.ops)
     if operand is None or not walks_rows or tile.tail == MASK or transposes:
         return None
@@ -392,17 +396,6 @@ def _loops_around(mm: Contraction, tile: ContractionTile) -> tuple[int, int]:
     return steps_and_further + (rows > 1), steps_and_further if again else 0
 
 
-def _strided_operand(mm: Contraction) -> Operand | None:
-    """Return the input that walks the columns with a stride; None when no input does."""
-    columns = mm.position(mm.columns)
-    for operand in mm.op.inputs:
-        if not all(expr.is_dim for expr in operand.indexing_map):
-            continue
-        if columns in operand.loops and operand.loops[-1] != columns:
-            return operand
-    return None
-
-
 def _step_power(mm: Contraction) -> float:
     """Return the power of the reduction step in its chance: 1 for strided columns, transposed step by step, else 0."""
-    return 0.0 if _strided_operand(mm) is None else 1.0
+    return 0.0 if mm.strided_operand is None else 1.0

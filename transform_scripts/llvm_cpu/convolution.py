@@ -26,15 +26,20 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.extents import is_uneven, vector_elements, vector_multiple
-from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
+from mlir_sched.transform_scripts.llvm_cpu.convolution_templates import (
+    MAX_ROWS,
+    MAX_VECTORS_PER_ROW,
+    convolution_templates,
+    divides_well,
+)
+from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares
+from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram, Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops, contiguous_loop
 from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
 from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.verbs.facts import MAX_UNROLLED_VECTORS
 
-MAX_ROWS = 16
-MAX_VECTORS_PER_ROW = 4
 MAX_PADDED_VECTORS = 256
 """Most unrolled vectors where padding is read in place, each on a condition of its own. On a core of a Zen 3, IREE 3.13
 takes 0.6 s to compile most tiles of a 3x3 convolution of 64 channels, 2 s with 256 vectors, and up to 25 s with 512."""
@@ -61,6 +66,11 @@ class ConvolutionTiling(ScheduleModule):
     def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the one program."""
         return {"": partial(convolve, may_peel=self.peel)}
+
+    def templates(self, found: Convolution, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+        """Return register tiles that keep a core busy."""
+        shares = equal_shares(found.root, self.parallel(found, dispatch), target)
+        return list(convolution_templates(found, shares, target, may_peel=self.peel))
 
 
 def chunk(size: int, lanes: int) -> int:
@@ -175,20 +185,15 @@ def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> s
     Divisors have a small chance where they all make vectors of less than half a register: 41 channels would be
     computed as scalars.
     """
-    uneven = is_uneven(vector, lanes) or not all(map(_divides_well, rows))
+    uneven = is_uneven(vector, lanes) or not all(map(divides_well, rows))
     longest = max(chunk(size, lanes) for size in range(1, lanes * MAX_VECTORS_PER_ROW + 1) if vector % size == 0)
     divisors = 1.0 if 2 * longest >= min(vector, lanes) else 0.1
     return s.sample_tail((PEEL,), weights=(divisors, 2.0)) if uneven else DIVIDE
 
 
-def _divides_well(extent: int) -> bool:
-    """Say whether some good number of rows divides an extent."""
-    return extent <= MAX_ROWS or any(extent % rows == 0 for rows in range(4, MAX_ROWS + 1))
-
-
 def _sample_rows(s: Schedule, loop: Loop, tail: str) -> int:
     name = f"rows_{loop.name}"
-    if tail == PEEL and not _divides_well(s.extent(loop)):
+    if tail == PEEL and not divides_well(s.extent(loop)):
         return s.sample_int(name, 1, MAX_ROWS)
     return s.sample_tile(name, loop, most=MAX_ROWS)
 

@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import ReductionModule
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
 from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes
+from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares
+from mlir_sched.transform_scripts.llvm_cpu.reduction_templates import reduction_templates
+from mlir_sched.transform_scripts.module import Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Reduction, contiguous_loop, parallel_loops, reduction_loops
 from mlir_sched.transform_scripts.tracking.nest import points
@@ -51,6 +55,11 @@ class ReductionTiling(ReductionModule):
 
     def __init__(self, reciprocals: bool = True) -> None:
         self.reciprocals = reciprocals
+
+    def templates(self, found: Reduction, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+        """Return rows and lanes that hide the latency of an addition."""
+        shares = equal_shares(found.root, self.parallel(found, dispatch), target)
+        return list(reduction_templates(found, shares, target))
 
     def schedule(self, s: Schedule, found: Reduction) -> None:
         """Tile rows, fuse the whole dispatch into them, split every reduction into lanes, vectorize."""

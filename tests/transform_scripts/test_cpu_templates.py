@@ -1,0 +1,118 @@
+"""What the modules for CPUs guess of convolutions and reductions: legal on every machine, and as the rules say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+import pytest
+from fixed_targets import FIXED
+from rule_ops import dispatch, operand
+
+from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
+from mlir_sched.sampling import Value
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+
+MACHINES = {
+    "avx512": FIXED,
+    "avx2 on two cores": replace(FIXED, cores=2, vector_bytes=32, vector_registers=16),
+    "neon": replace(FIXED, vector_bytes=16, l1_bytes=1 << 16),
+}
+PARALLEL, REDUCTION = "parallel", "reduction"
+
+
+def filled(op: LinalgOp) -> Dispatch:
+    """Return an op behind a fill with a number."""
+    made = dispatch(op)
+    fill = replace(made.ops[0], inputs=(Operand(TensorSpec((), "f32"), ()),))
+    return replace(made, ops=(fill, op))
+
+
+def windows(size: int, channels: int, filters: int, taps: int = 3, stride: int = 1) -> Dispatch:
+    """Return a convolution of an image with channels last; depthwise where there are 0 filters."""
+    kinds = (PARALLEL,) * 3 + (REDUCTION,) * (3 if filters else 2)
+    extents = (size, size, filters or channels, taps, taps, *([channels] if filters else []))
+    loops = len(extents)
+
+    def expr(**coefficients: int) -> LinearExpr:
+        return LinearExpr(tuple(coefficients.get(f"d{loop}", 0) for loop in range(loops)))
+
+    height = size * stride + taps - 1
+    pixel = expr(d5=1) if filters else expr(d2=1)
+    image = Operand(
+        TensorSpec((height, height, channels), "f32"), (expr(d0=stride, d3=1), expr(d1=stride, d4=1), pixel)
+    )
+    weights = (3, 4, 5, 2) if filters else (3, 4, 2)
+    kernel = operand("f32", tuple(extents[loop] for loop in weights), weights, loops)
+    result = operand("f32", extents[:3], (0, 1, 2), loops, producer=0)
+    body = ("arith.mulf", "arith.addf")
+    return filled(LinalgOp(1, "linalg.generic", OpKind.CONVOLUTION, kinds, extents, (image, kernel), (result,), body))
+
+
+def row_sums(rows: int, columns: int, *, along: int = 1) -> Dispatch:
+    """Return the sums of the rows of a matrix, or of its columns."""
+    kinds = (REDUCTION, PARALLEL) if along == 0 else (PARALLEL, REDUCTION)
+    read, sums = (
+        operand("f32", (rows, columns), (0, 1), 2),
+        operand("f32", ((rows, columns)[1 - along],), (1 - along,), 2, 0),
+    )
+    return filled(
+        LinalgOp(1, "linalg.generic", OpKind.REDUCTION, kinds, (rows, columns), (read,), (sums,), ("arith.addf",))
+    )
+
+
+DISPATCHES: Mapping[str, Dispatch] = {
+    "3x3": windows(28, 16, 96),
+    "many channels": windows(28, 48, 96),
+    "few channels": windows(56, 3, 32, stride=2),
+    "odd filters": windows(13, 24, 41),
+    "depthwise": windows(112, 32, 0),
+    "depthwise with odd channels": windows(14, 75, 0, taps=5),
+    "sums": row_sums(512, 1024),
+    "short sums": row_sums(7, 49),
+    "one sum": row_sums(1, 1000),
+    "sums of columns": row_sums(784, 480, along=0),
+}
+
+
+def space_of(found: Dispatch, target: Target = FIXED) -> DesignSpace:
+    return DesignSpace(Space.default(target), found, target)
+
+
+def first(name: str, target: Target = FIXED) -> dict[str, Value]:
+    return space_of(DISPATCHES[name], target).templates()[0].values
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", DISPATCHES)
+def test_every_template_is_legal_as_it_is_made(name: str, machine: str) -> None:
+    space = space_of(DISPATCHES[name], MACHINES[machine])
+    made = [space.completed(sketch, values) for sketch, values in space.guesses()]
+    assert made
+    assert [space.repaired(trace) for trace in made] == made
+
+
+def test_a_window_has_most_rows_along_the_inner_image_loop_and_its_part_of_the_filter_in_the_cache() -> None:
+    values, many = first("3x3"), first("many channels")
+    assert (values["vector"], values["rows_1"], values["rows_0"]) == ((48,), (4,), (2,)), "24 of 32 registers"
+    assert many["vector"] == (16,), "of 48 the part of the filter has 81 kB"
+    assert first("few channels")["rows_1"] == (8,)
+    assert values["innermost"] == "channels"
+
+
+def test_a_window_without_channels_is_unrolled_and_its_image_stays_in_the_cache() -> None:
+    values = first("depthwise")
+    assert values["unrolled_loops"] == 2
+    assert values["vector"] == (16,)
+    (rows,) = cast("tuple[int]", values["workgroup_0"])
+    used = 2 * rows * 112 * 32 * 4
+    assert used <= FIXED.l2_bytes // 2 < 2 * used
+
+
+def test_a_sum_alone_takes_one_row_after_the_other_and_columns_lie_across_lanes() -> None:
+    assert (first("sums")["rows"], first("sums")["lanes_1024"]) == ((1,), (32,))
+    assert (first("short sums")["tail"], first("short sums")["lanes_49"]) == ("peel", 32)
+    assert first("sums of columns")["rows"] == (32,)

@@ -1,0 +1,216 @@
+"""Templates of convolutions and poolings on CPUs: register tiles that keep a core busy, innermost loops that are short.
+
+Source: the register tile is that of Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
+Architectures" (2018).
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlir_sched.sampling import Value, divisors
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
+from mlir_sched.transform_scripts.extents import is_uneven, powers_of_two, vector_elements, vector_multiple
+from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import workgroup_values
+from mlir_sched.transform_scripts.llvm_cpu.register_tiles import best_of_each, fits, pieces, registers_of, step_cost
+from mlir_sched.transform_scripts.module import Template
+from mlir_sched.transform_scripts.structures import Convolution, Loop
+from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
+from mlir_sched.transform_scripts.verbs.facts import ACCUMULATOR_SHARE
+
+MAX_ROWS = 16
+MAX_VECTORS_PER_ROW = 4
+
+
+def divides_well(extent: int) -> bool:
+    """Say whether some good number of rows divides an extent."""
+    return extent <= MAX_ROWS or any(extent % rows == 0 for rows in range(4, MAX_ROWS + 1))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile: elements along the vector loop, the vectors that hold them, and the rows of each row loop."""
+
+    size: int
+    vectors: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A convolution inside a workgroup.
+
+    Attributes:
+        vector, rows: The loop that vectors lie along, and up to two loops whose iterations share its loads.
+        extents: Iterations of these loops.
+        lanes: Elements of a vector.
+        tail: Tail strategy of the register tiles.
+    """
+
+    conv: Convolution
+    target: Target
+    vector: Loop
+    rows: tuple[Loop, ...]
+    extents: Mapping[Loop, int]
+    lanes: int
+    tail: str
+
+    @staticmethod
+    def of(conv: Convolution, shares: Mapping[Loop, int], target: Target, *, may_peel: bool) -> "Windows":
+        """Return a convolution whose root is divided into workgroups of some sizes."""
+        places = {loop.position(conv.root): size for loop, size in shares.items()}
+        extents = {loop: places[loop.position(conv.root)] for loop in conv.parallel}
+        lanes = vector_elements(conv.op, target)
+        vector = vector_loops(conv, lanes)[0]
+        rows = tuple(loop for loop in sharing_loops(conv, vector) if extents[loop] > 1)[:2]
+        tail = PEEL if may_peel and is_uneven(extents[vector], lanes) else DIVIDE
+        return Windows(conv, target, vector, rows, extents, lanes, tail)
+
+    def tiles(self) -> list[Tile]:
+        """Return the best register tile, then the best for each other number of vectors, the fewest first."""
+        registers = self.target.vector_registers
+        most = int(registers * ACCUMULATOR_SHARE)
+        possible = (tile for tile in self._tiles() if fits(math.prod(tile.rows), tile.vectors, most, registers))
+        return best_of_each(possible, lambda tile: tile.vectors, self._cost)
+
+    def _tiles(self) -> Iterator[Tile]:
+        for size in self._sizes():
+            vectors = registers_of(size, self.lanes)
+            for rows in itertools.product(*[self._row_sizes(loop) for loop in self.rows]):
+                yield Tile(size, vectors, rows)
+
+    def _sizes(self) -> list[int]:
+        extent, most = self.extents[self.vector], self.lanes * MAX_VECTORS_PER_ROW
+        if self.tail == PEEL:
+            return [self.lanes * vectors for vectors in powers_of_two(min(MAX_VECTORS_PER_ROW, extent // self.lanes))]
+        unit = vector_multiple(extent, self.lanes)
+        return [size for size in divisors(extent) if size % unit == 0 and size <= most] or [unit]
+
+    def _row_sizes(self, loop: Loop) -> Sequence[int]:
+        """Return numbers of rows of a loop: none that leaves one iteration, or is scattered, and needs the stack."""
+        extent = self.extents[loop]
+        if self.conv.epilogues and loop is self.conv.contiguous and not self._fits_stack():
+            return [1]
+        if self._is_free(loop):
+            return [rows for rows in range(1, MAX_ROWS + 1) if not _leaves_one_iteration(extent, rows)]
+        return [size for size in divisors(extent) if size <= MAX_ROWS]
+
+    def _fits_stack(self) -> bool:
+        """Say whether the stack holds a workgroup's result and the parts of it that tails make."""
+        result = math.prod(self.extents.values()) * self.conv.op.element_bytes
+        return not 0 < self.target.stack_bytes < 4 * result
+
+    def _is_free(self, loop: Loop) -> bool:
+        """Say whether the rows of a loop need not divide it."""
+        return self.tail == PEEL and not divides_well(self.extents[loop])
+
+    def _cost(self, tile: Tile) -> tuple[bool, float, tuple[int, ...]]:
+        """Return what tells how good a tile is, the best being least.
+
+        First counts whether the L1 cache holds what all rows read of the filter, then what one step of the sums costs
+        over all tiles. Of equal tiles those with most rows along the first of the row loops are best: neighbours in
+        memory share few sets of a cache.
+        """
+        walks = [pieces(self.extents[loop], rows) for loop, rows in zip(self.rows, tile.rows, strict=True)]
+        columns = list(pieces(self.extents[self.vector], tile.size))
+        cost = 0.0
+        for rows in itertools.product(*walks):
+            sizes, count = [size for size, _ in rows], math.prod(count for _, count in rows)
+            for size, wide in columns:
+                vectors = registers_of(size, self.lanes)
+                cost += count * wide * step_cost(math.prod(sizes), vectors, vectors + self._image_loads(sizes, vectors))
+        _, weights = self.conv.op.image_and_filter
+        read = [extent if d in self.conv.op.reduction_dims else 1 for d, extent in enumerate(self.conv.op.extents)]
+        read[self.conv.position(self.vector)] = tile.size
+        is_large = 0 < self.target.l1_bytes < weights.footprint_bytes(read)
+        return is_large, cost, tuple(-rows for rows in tile.rows)
+
+    def _image_loads(self, rows: Sequence[int], vectors: int) -> float:
+        """Return the loads of the image per step: an element per row, or vectors, which then serve several taps."""
+        image, _ = self.conv.op.image_and_filter
+        if image.step(self.conv.position(self.vector)) == 0:
+            return math.prod(rows)
+        taps = {d: self.conv.op.extents[d] for d in self.conv.op.convolution_dims.filter_loop}
+        tile = dict(zip(map(self.conv.position, (self.vector, *self.rows)), (vectors, *rows), strict=True)) | taps
+        touched = image.touched([tile.get(d, 1) for d in range(len(self.conv.op.extents))])
+        return math.prod(touched) / math.prod(taps.values())
+
+    def values(self, tile: Tile) -> dict[str, Value]:
+        """Return the values of a register tile."""
+        peels = self.tail == PEEL
+        values: dict[str, Value] = {"vector": tile.size, "tail": PEEL} if peels else {"vector": (tile.size,)}
+        for loop, rows in zip(self.rows, tile.rows, strict=True):
+            values[f"rows_{loop.name}"] = rows if self._is_free(loop) else (rows,)
+        return values
+
+    def unrollings(self) -> Iterator[dict[str, Value]]:
+        """Yield which of the loops of the sums are innermost, and how many of these are unrolled, the best first."""
+        dims, extents = self.conv.op.convolution_dims, self.conv.op.extents
+        taps = [d for d in dims.filter_loop if extents[d] > 1]
+        channels = [d for d in dims.input_channel if extents[d] > 1]
+        if not (taps and channels):
+            yield {"unrolled_loops": len(taps) if taps else 0}
+            yield {"unrolled_loops": max(0, len(taps) - 1)}
+            return
+        yield {"innermost": "channels", "unrolled_loops": 0}
+        yield {"innermost": "filter", "unrolled_loops": 1}
+        yield {"innermost": "channels", "unrolled_loops": 1}
+
+
+def cached_shares(conv: Convolution, shares: Mapping[Loop, int], target: Target) -> dict[Loop, int]:
+    """Return shares of workgroups, divided along outer loops until half of L2 holds image and result of each."""
+    sizes = dict(shares)
+    image, _ = conv.op.image_and_filter
+
+    def fits_cache() -> bool:
+        inside = {loop.position(conv.root): size for loop, size in sizes.items()}
+        tile = list(conv.op.extents)
+        for loop in conv.parallel:
+            tile[conv.position(loop)] = inside[loop.position(conv.root)]
+        return sum(operand.footprint_bytes(tile) for operand in (image, *conv.op.outputs)) <= target.l2_bytes // 2
+
+    for loop in list(sizes)[:-1]:
+        for size in reversed(divisors(sizes[loop])):
+            sizes[loop] = size
+            if not target.l2_bytes or fits_cache():
+                return sizes
+    return sizes
+
+
+def convolution_templates(
+    conv: Convolution, shares: Mapping[Loop, int], target: Target, *, may_peel: bool
+) -> Iterator[Template]:
+    """Yield templates of a convolution, the best guess first.
+
+    Args:
+        shares: A workgroup's size along each parallel loop of the root.
+        may_peel: Whether register tiles may leave tails.
+    """
+    shares = cached_shares(conv, shares, target)
+    windows = Windows.of(conv, shares, target, may_peel=may_peel)
+    rows, vector = tuple(loop.name for loop in windows.rows), windows.vector.name
+    first, *further = windows.unrollings()
+    best, *others = windows.tiles()[:3]
+
+    def template(tile: Tile, unrolling: Mapping[str, Value], *, inside: bool = True) -> Template:
+        """Return a template whose rows are inside of the loop over vectors, if they may be, or around it."""
+        alone = _leaves_one_iteration(windows.extents[windows.vector], tile.size)
+        order = (vector, *rows) if inside and not alone else (*rows, vector)
+        ordered = {"order": order} if rows else {}
+        return Template("", {**workgroup_values(shares), **windows.values(tile), **ordered, **unrolling})
+
+    yield template(best, first)
+    for tile in others[:1]:
+        yield template(tile, first)
+    for unrolling in further:
+        yield template(best, unrolling)
+    yield template(best, first, inside=False)
+    for tile in others:
+        yield template(tile, first, inside=False)
+
+
+def _leaves_one_iteration(extent: int, size: int) -> bool:
+    """Say whether a loop over tiles runs once and leaves a tail, so that IREE may keep results inside of it apart."""
+    return size < extent < 2 * size
