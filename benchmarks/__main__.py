@@ -27,7 +27,6 @@ PROGRAMS = {
     "corpus": "corpus.command",
     "strategies": "strategies.command",
     "composition": "search.composition.command",
-    "record_space": "search.record_space",
     "search_quality": "search.search_quality",
     "space_audit": "search.space_audit",
     "task_scheduling": "search.task_scheduling",

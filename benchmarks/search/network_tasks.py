@@ -21,21 +21,21 @@ class NetworkTask:
         demand: Its family, and what a call computes and moves.
         weight: Calls per run.
         weight_bytes: Bytes of its weights, which come from memory; the rest comes from a cache.
-        table: Name of the measured design space whose candidates stand for its own.
+        family: The family of ``benchmarks.corpus.families`` whose measured candidates stand for its own.
     """
 
     demand: Demand
     weight: int
     weight_bytes: float
-    table: str
+    family: str
 
 
 def product(m: int, n: int, k: int, weight: int, *, batch: int = 1) -> NetworkTask:
     """Return a matrix product with weights, or a batch of products without."""
     demand = Demand("product", 2 * batch * m * n * k, BYTES * batch * (m * n + m * k + n * k))
     if batch > 1:
-        return NetworkTask(demand, weight, 0, "transposed_batch_matmul")
-    return NetworkTask(demand, weight, BYTES * n * k, "matmul_256" if m > 1 else "vecmat_512")
+        return NetworkTask(demand, weight, 0, "batched products, transposed")
+    return NetworkTask(demand, weight, BYTES * n * k, "products" if m > 1 else "vector x matrix")
 
 
 def convolution(size: int, channels: int, results: int, window: int, weight: int) -> NetworkTask:
@@ -43,19 +43,19 @@ def convolution(size: int, channels: int, results: int, window: int, weight: int
     weight_bytes = BYTES * channels * results * window**2
     operations = 2 * size**2 * channels * results * window**2
     demand = Demand("convolution", operations, BYTES * size**2 * (channels + results) + weight_bytes)
-    return NetworkTask(demand, weight, weight_bytes, "grouped_conv2d")
+    return NetworkTask(demand, weight, weight_bytes, "direct convolutions")
 
 
 def depthwise(size: int, channels: int, stride: int, weight: int) -> NetworkTask:
     """Return a depthwise 3x3 convolution whose result has ``size`` x ``size`` pixels."""
     demand = Demand("depthwise", 2 * size**2 * channels * 9, BYTES * size**2 * channels * (1 + stride**2))
-    return NetworkTask(demand, weight, 0, "conv1d")
+    return NetworkTask(demand, weight, 0, "depthwise convolutions")
 
 
 def reduction(rows: int, columns: int, operations: int, weight: int) -> NetworkTask:
     """Return a reduction of rows, such as a softmax, with so many operations per element."""
     demand = Demand("reduction", operations * rows * columns, 2 * BYTES * rows * columns)
-    return NetworkTask(demand, weight, 0, "softmax_64x128")
+    return NetworkTask(demand, weight, 0, "softmax")
 
 
 def resnet50() -> list[NetworkTask]:

@@ -1,15 +1,16 @@
 """The trials that each search strategy needs: evolution with and without the cost model against random search.
 
-Runs on recorded measurements (files of ``benchmarks.search.measured_space``), so that neither compiler nor device is
-needed and repeated runs print the same results. Without a file, small synthetic spaces are searched.
+Runs on parts of design spaces that were measured whole (``python -m benchmarks corpus collect complete``), so that
+neither compiler nor device is needed and repeated runs print the same results. Without a file, small synthetic spaces
+are searched.
 
-    python -m benchmarks search_quality benchmarks/data/*.jsonl.gz --seeds 10 --json out.json
+    python -m benchmarks search_quality benchmarks/data/corpus/*/complete/*.jsonl.gz --seeds 10 --json out.json
 """
 
 import json
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,8 +23,10 @@ import numpy as np
 from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.search.enumeration import enumerate_traces
-from benchmarks.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
+from benchmarks.search.measured_space import MeasuredSpace
 from mlir_sched import TuneOptions
+from mlir_sched.corpus.files import read_task
+from mlir_sched.errors import UserError
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
@@ -32,6 +35,10 @@ from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 INTERLEAVING = "The strategies search in tables that were measured point by point"
 COURSE = (8, 16, 24, 32, 48, 64, 96, 128, 192)
 """Trials after which the best is published."""
+ROUNDS = (16, 32, 64)
+"""Trials after which rounds of several sizes are compared."""
+MODEL = "evolution+model"
+"""The default strategy."""
 SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
 SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
 
@@ -69,7 +76,7 @@ def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> SearchStrat
 
 
 STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], SearchStrategy]] = {
-    "evolution+model": lambda space, seed: _evolution(XGBoostModel(), space, seed),
+    MODEL: lambda space, seed: _evolution(XGBoostModel(), space, seed),
     "evolution": lambda space, seed: _evolution(RandomModel(seed), space, seed),
     "random": lambda space, seed: RandomSearch(space, np.random.default_rng(seed)),
 }
@@ -87,48 +94,40 @@ def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, 
         strategy.observe(results)
         for result in results:
             best_s.append(min(result.seconds or math.inf, best_s[-1] if best_s else math.inf))
-    return SearchRun(space.task, strategy_name, seed, len(space.points), tuple(best_s), space.best_s)
+    return SearchRun(space.name, strategy_name, seed, len(space.traces), tuple(best_s), space.best_s)
 
 
 def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
     """Return a fully enumerated part of the synthetic space of a matrix multiplication."""
     space = SyntheticMatmulSpace(*shape)
     traces = [trace for sketch in space.sketches for trace in enumerate_traces(space, sketch, SYNTHETIC_FIXED)]
-    rows = space.features(traces).tolist()
-    points = [MeasuredPoint(trace, tuple(row), space.seconds(trace)) for trace, row in zip(traces, rows, strict=True)]
-    return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)
+    seconds = np.array([space.seconds(trace) or math.inf for trace in traces])
+    return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), traces, space.features(traces), seconds)
 
 
 def measured_space(path: Path) -> MeasuredSpace:
-    """Return the space of a file, under the file's name."""
-    return MeasuredSpace(path.name.partition(".")[0], read_measured(path).points)
+    """Return the space of a file of a measured task, as far as its candidates are legal today.
+
+    Raises:
+        UserError: The file cannot be read, holds a sample of a space, or has no legal candidate that works.
+    """
+    task = read_task(path)
+    if not task.complete:
+        raise UserError(f"{path} holds a sample of a design space; a search needs all candidates of a part of one")
+    try:
+        return MeasuredSpace(f"{task.name}, {task.target.processor}", task.traces, task.features(), task.seconds)
+    except ValueError as error:
+        dropped = f"{task.dropped} of its candidates are not legal today"
+        raise UserError(f"{path} cannot be searched: {error}; {dropped}") from error
 
 
-def search_all(source: Path | tuple[int, int, int], seeds: int, trials: int, round_size: int) -> list[SearchRun]:
+def search_all(
+    strategies: Sequence[str], seeds: int, trials: int, round_size: int, source: Path | tuple[int, int, int]
+) -> list[SearchRun]:
     """Return the searches of every strategy and seed over one table."""
     space = measured_space(source) if isinstance(source, Path) else synthetic_space(source)
-    pairs = product(STRATEGIES, range(seeds))
+    pairs = product(strategies, range(seeds))
     return [search(space, name, seed, trials=trials, round_size=round_size) for name, seed in pairs]
-
-
-def table(runs: Sequence[SearchRun], within: float) -> str:
-    """Return the summary as text: per task and strategy the median and, in brackets, lowest and highest."""
-    lines = [
-        f"{'task':34} {'strategy':16} {f'trials to {within:.0%}':>20} {'best/optimum @32':>22} {'@64':>22} {'@end':>22}"
-    ]
-    for task in dict.fromkeys(run.task for run in runs):
-        for name in STRATEGIES:
-            own = [run for run in runs if (run.task, run.strategy) == (task, name)]
-            hits = _spread([run.trials_to_reach(within) for run in own], ".0f")
-            curves = [_spread([run.slowdown_at(at) for run in own], ".3f") for at in (32, 64, 10**9)]
-            lines.append(f"{task:34} {name:16} {hits:>20} " + " ".join(f"{text:>22}" for text in curves))
-    return "\n".join(lines)
-
-
-def _spread(values: Sequence[float], form: str) -> str:
-    ordered = sorted(values)
-    middle = ordered[len(ordered) // 2]
-    return f"{middle:{form}} [{ordered[0]:{form}} {ordered[-1]:{form}}]"
 
 
 def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publishing) -> Iterator[ResultTable]:
@@ -167,6 +166,32 @@ def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publish
     )
 
 
+def rounds_table(by_size: Mapping[int, Sequence[SearchRun]], within: float, publishing: Publishing) -> ResultTable:
+    """Return a table of results that compares the default strategy with rounds of several sizes."""
+    columns: Columns[Sequence[SearchRun]] = {
+        **{ResultColumn(f"after {mark}", Unit.NUMBER): partial(_mean_slowdown, mark) for mark in ROUNDS},
+        ResultColumn(f"trials to within {100 * within:.3g} %"): partial(_hits, MODEL, within),
+    }
+    return publishing.table(
+        name="rounds",
+        question="search",
+        title="How large a round is",
+        threads=1,
+        seeds=sorted({run.seed for runs in by_size.values() for run in runs}),
+        interleaving=INTERLEAVING,
+        spread="least and most of all spaces and seeds",
+        rows_are="candidates of a round",
+        columns=columns,
+        rows=[(str(size), runs) for size, runs in by_size.items()],
+        notes=("The first columns are the best time so far over the best of the space, geometric means.",),
+    )
+
+
+def _mean_slowdown(mark: int, runs: Sequence[SearchRun]) -> float | None:
+    mean = math.exp(statistics.fmean(math.log(run.slowdown_at(mark)) for run in runs))
+    return mean if mean < math.inf else None
+
+
 def _by_task(runs: Sequence[SearchRun]) -> dict[str, list[SearchRun]]:
     return {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
 
@@ -186,20 +211,30 @@ def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int
 
 def main() -> None:
     parser = options_of(__doc__)
-    parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
+    what = "files of tasks that were measured whole; none: two synthetic spaces"
+    parser.add_argument("tables", nargs="*", type=Path, help=what)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--round-size", type=int, default=TuneOptions.round_size)
+    parser.add_argument(
+        "--round-size", type=int, nargs="+", default=[TuneOptions.round_size], help="several: they are compared"
+    )
     parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)
     args, publishing = parsed(parser)
     sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
+    sizes = list(dict.fromkeys(args.round_size))
+    strategies = list(STRATEGIES) if len(sizes) == 1 else [MODEL]
     with ProcessPoolExecutor(args.jobs) as pool:
-        futures = [pool.submit(search_all, source, args.seeds, args.trials, args.round_size) for source in sources]
-        runs = [run for future in futures for run in future.result()]
-    print(table(runs, args.within))
+        searched = {
+            size: [pool.submit(search_all, strategies, args.seeds, args.trials, size, source) for source in sources]
+            for size in sizes
+        }
+        by_size = {size: [run for each in found for run in each.result()] for size, found in searched.items()}
+    first, *others = by_size.values()
     if args.json:
-        args.json.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
-    for each in results_tables(runs, args.within, publishing):
-        publishing.add(each)
+        args.json.write_text(json.dumps([asdict(run) for runs in by_size.values() for run in runs], indent=1) + "\n")
+    whole = args.within, publishing
+    tables: Iterable[ResultTable] = [rounds_table(by_size, *whole)] if others else results_tables(first, *whole)
+    for each in tables:
+        publishing.show(each)

@@ -1,139 +1,39 @@
 """What similarity is worth in the task scheduler: a simulation of whole networks, exact and repeatable.
 
-The dispatches of a network (``network_tasks.py``) are searched by the scheduler and the rounds of a real run, with
-modelled times. The candidates of a dispatch are those of a measured design space (``benchmarks/data``) in random order,
-scaled so that the fastest takes the dispatch's best time. Best times are the roofline of a machine divided by an
-efficiency, which a scenario draws per dispatch. No time is measured, and traces are not exchanged between tasks.
+The dispatches of a network are searched by the scheduler and the rounds of a real run. No time is measured, and traces
+are not exchanged between tasks. Networks are modelled, with candidates of measured pools (``--pools``), or recorded,
+with the candidates of their own searches and what these took (``--courses``); files of several machines are several
+recordings (``simulated_tasks.py``).
 
     python -m benchmarks task_scheduling --seeds 40
 """
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.corpus.sets import COLLECTED
+from benchmarks.corpus.sets import NETWORKS as RECORDED
 from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import ResultColumn, ResultTable, Unit
-from benchmarks.folders import DATA
-from benchmarks.search.measured_space import read_measured
-from benchmarks.search.network_tasks import NETWORKS, NetworkTask
+from benchmarks.search.network_tasks import NETWORKS
+from benchmarks.search.simulated_tasks import SCENARIOS, Pools, SimulatedTask, pools_in, recordings, simulated
 from mlir_sched import TuneOptions
+from mlir_sched.corpus.files import SHIPPED
 from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
 from mlir_sched.tuning.budget import Allowance, SearchProgress
 
 TRIALS_PER_TASK = (1, 2, 3, 4, 6, 8, 16)
-"""Candidates per dispatch after which the program's time is read. A run of 6 minutes on ResNet-50 has 6 to 13."""
-
-PEAK, CACHE, DRAM = 140e9, 60e9, 12e9
-"""The machine: operations per second, and bytes per second from a cache and from memory. One core of a server."""
-
-EFFICIENCY = {
-    "matmul_256": 0.9,
-    "vecmat_512": 0.9,
-    "transposed_batch_matmul": 0.75,
-    "grouped_conv2d": 0.85,
-    "conv1d": 0.35,
-    "softmax_64x128": 0.3,
-}
-"""Middle share of the roofline that the best candidates reach, by table."""
-
-SPREAD = 0.15
-"""Standard deviation of the logarithm of the efficiencies of similar dispatches."""
-
-LIMITED = (0.3, 0.8)
-"""Share of its family's efficiency that a limited dispatch reaches at best, drawn uniformly."""
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """How alike dispatches are, and what their candidates are like.
-
-    Attributes:
-        limited: Share of the dispatches that reach only a part of what similar ones reach.
-        untuned: Most times as long as the best candidate that untuned code takes, drawn log-uniformly from 1.
-        alike: Whether similar dispatches have similar efficiencies; else all are drawn log-uniformly from 0.1 to 1.
-        table: The table whose candidates all dispatches have; empty for a table by kind.
-    """
-
-    limited: float = 0.2
-    untuned: float = 8.0
-    alike: bool = True
-    table: str = ""
-
-
-SCENARIOS: Mapping[str, Scenario] = {
-    "alike": Scenario(),
-    "half limited": Scenario(limited=0.5),
-    "slow untuned code": Scenario(untuned=40.0),
-    "few good candidates": Scenario(table="transposed_batch_matmul"),
-    "not alike": Scenario(limited=0.0, alike=False),
-}
+"""Candidates per dispatch after which a modelled program's time is read. Six minutes of ResNet-50 have 6 to 13."""
+SECONDS = (10, 20, 40, 80, 160, 320)
+"""Seconds of work on candidates after which a recorded program's time is read."""
 RULES: Mapping[str, GradientOptions] = {"without": GradientOptions(trust=0.0), "with": GradientOptions()}
-
-
-@dataclass(frozen=True)
-class SimulatedTask:
-    """A dispatch with known times.
-
-    Attributes:
-        network_task: The dispatch.
-        untuned_s: Seconds per call without a script.
-        best_s: Best seconds per call after each candidate, [candidates]; infinite before the first valid one.
-    """
-
-    network_task: NetworkTask
-    untuned_s: float
-    best_s: NDArray[np.float64]
-
-    def after(self, trials: int) -> float | None:
-        """Return the best seconds per call after a number of trials; None while no candidate is valid."""
-        best = float(self.best_s[trials - 1]) if trials else math.inf
-        return min(best, self.untuned_s) if best < math.inf else None
-
-    def seconds_per_run(self, trials: float) -> float:
-        """Return the seconds per run of the network after a number of trials, which may be infinite."""
-        known = min(trials, len(self.best_s))
-        return self.network_task.weight * (self.after(int(known)) or self.untuned_s)
-
-
-def slowdowns(name: str) -> NDArray[np.float64]:
-    """Return the seconds of all candidates of a measured space, relative to the fastest; infinite where they failed."""
-    space = read_measured(DATA / f"{name}.jsonl.gz")
-    seconds = [math.inf if point.seconds is None else point.seconds for point in space.points]
-    return np.array(seconds) / space.best_s
-
-
-def simulated(
-    tasks: Sequence[NetworkTask], scenario: Scenario, tables: Mapping[str, NDArray[np.float64]], seed: int
-) -> list[SimulatedTask]:
-    """Return the dispatches of a network with times that are drawn from a seed."""
-    rng = np.random.default_rng(seed)
-    return [_simulated(task, scenario, tables[scenario.table or task.table], rng) for task in tasks]
-
-
-def _simulated(
-    task: NetworkTask, scenario: Scenario, candidates: NDArray[np.float64], rng: np.random.Generator
-) -> SimulatedTask:
-    demand = task.demand
-    moving_s = (demand.moved_bytes - task.weight_bytes) / CACHE + task.weight_bytes / DRAM
-    best_s = max(demand.operations / PEAK, moving_s) / _efficiency(task, scenario, rng)
-    course = best_s * np.minimum.accumulate(rng.permutation(candidates))
-    return SimulatedTask(task, best_s * math.exp(rng.uniform(0.0, math.log(scenario.untuned))), course)
-
-
-def _efficiency(task: NetworkTask, scenario: Scenario, rng: np.random.Generator) -> float:
-    """Return the share of the roofline that a dispatch's best candidate reaches."""
-    if not scenario.alike:
-        return math.exp(rng.uniform(math.log(0.1), 0.0))
-    limit = rng.uniform(*LIMITED) if rng.random() < scenario.limited else 1.0
-    return min(1.0, EFFICIENCY[task.table] * math.exp(rng.normal(0.0, SPREAD)) * limit)
 
 
 def search(tasks: Sequence[SimulatedTask], options: GradientOptions, trials: int, round_size: int) -> list[list[int]]:
@@ -150,95 +50,141 @@ def search(tasks: Sequence[SimulatedTask], options: GradientOptions, trials: int
         count = allowance.next_round(SearchProgress(sum(spent), 0.0, len(tasks), bool(rounds[index]), begun=False))
         if not count:
             return courses
-        reached = min(spent[index] + count, len(tasks[index].best_s))
+        reached = min(spent[index] + count, tasks[index].trials)
         rounds[index].append(reached)
         courses.append([*spent[:index], reached, *spent[index + 1 :]])
 
 
 def _progress(task: SimulatedTask, rounds: Sequence[int]) -> TaskProgress:
     best_s = tuple(task.after(trials) for trials in rounds)
-    exhausted = bool(rounds) and rounds[-1] == len(task.best_s)
-    network_task = task.network_task
-    return TaskProgress(network_task.weight, best_s, tuple(rounds), exhausted, network_task.demand, task.untuned_s)
+    exhausted = bool(rounds) and rounds[-1] == task.trials
+    return TaskProgress(task.weight, best_s, tuple(rounds), exhausted, task.demand, task.untuned_s)
 
 
-def excess(tasks: Sequence[SimulatedTask], courses: Sequence[Sequence[int]], trials: int) -> float:
-    """Return the network's time after a number of trials, relative to the best that there is; at least 1."""
-    spent = [course for course in courses if sum(course) <= trials][-1]
-    found_s = sum(task.seconds_per_run(count) for task, count in zip(tasks, spent, strict=True))
-    return found_s / sum(task.seconds_per_run(math.inf) for task in tasks)
+def excess(tasks: Sequence[SimulatedTask], courses: Sequence[Sequence[int]], limit: float) -> float:
+    """Return the network's time once the search has spent a limit, relative to the best that there is; at least 1."""
+
+    def spent(course: Sequence[int]) -> float:
+        return sum(float(task.spent[count - 1]) for task, count in zip(tasks, course, strict=True) if count)
+
+    reached = [course for course in courses if spent(course) <= limit][-1]
+    found_s = sum(task.seconds_per_run(count) for task, count in zip(tasks, reached, strict=True))
+    return found_s / sum(task.seconds_per_run(task.trials) for task in tasks)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The result of one scenario, network and number of trials.
+    """The result of one scenario and network after some time.
 
     Attributes:
         scenario, network: Their names.
-        trials: Candidates per dispatch.
+        spent: Candidates per dispatch of a modelled network, seconds of a recorded one.
         without, with_similarity: Geometric means over the seeds of the time relative to the best there is.
         change: Geometric mean of the time with similarity relative to the time without.
-        error: Standard error of the logarithm of this mean.
+        error: Standard error of the logarithm of this mean; 0 for a single search.
     """
 
     scenario: str
     network: str
-    trials: int
+    spent: int
     without: float
     with_similarity: float
     change: float
     error: float
 
 
-def compare(scenario: str, network: str, seeds: int, round_size: int = TuneOptions.round_size) -> list[Cell]:
-    """Return the results for a network in a scenario, one per number of trials."""
-    tables = {name: slowdowns(name) for name in EFFICIENCY}
-    logs = np.empty((seeds, len(RULES), len(TRIALS_PER_TASK)))
-    for seed in range(seeds):
-        tasks = simulated(NETWORKS[network](), SCENARIOS[scenario], tables, seed)
+def compare(
+    scenario: str, network: str, pools: Pools, seeds: int, round_size: int = TuneOptions.round_size
+) -> list[Cell]:
+    """Return the results for a modelled network in a scenario, one per number of trials."""
+    tasks = NETWORKS[network]()
+    runs = [simulated(tasks, SCENARIOS[scenario], pools, seed) for seed in range(seeds)]
+    limits = {per: per * len(tasks) for per in TRIALS_PER_TASK}
+    return _cells(scenario, network, runs, limits, TRIALS_PER_TASK[-1] * len(tasks), round_size)
+
+
+def replayed(network: str, found: Sequence[Sequence[SimulatedTask]], round_size: int) -> list[Cell]:
+    """Return the results for the recordings of a network, one per number of seconds."""
+    trials = max(sum(task.trials for task in tasks) for tasks in found)
+    return _cells("recorded", network, found, {seconds: seconds for seconds in SECONDS}, trials, round_size)
+
+
+def _cells(
+    scenario: str,
+    network: str,
+    runs: Sequence[Sequence[SimulatedTask]],
+    limits: Mapping[int, float],
+    trials: int,
+    round_size: int,
+) -> list[Cell]:
+    logs = np.empty((len(runs), len(RULES), len(limits)))
+    for number, tasks in enumerate(runs):
         for rule, options in enumerate(RULES.values()):
-            courses = search(tasks, options, TRIALS_PER_TASK[-1] * len(tasks), round_size)
-            logs[seed, rule] = [math.log(excess(tasks, courses, per * len(tasks))) for per in TRIALS_PER_TASK]
+            courses = search(tasks, options, trials, round_size)
+            logs[number, rule] = [math.log(excess(tasks, courses, limit)) for limit in limits.values()]
     means, change = np.exp(logs.mean(0)), logs[:, 1] - logs[:, 0]
-    error = change.std(0, ddof=1) / math.sqrt(seeds)
+    error = change.std(0, ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else np.zeros(len(limits))
     return [
         Cell(
             scenario,
             network,
-            per,
+            mark,
             without=float(means[0, at]),
             with_similarity=float(means[1, at]),
             change=math.exp(change[:, at].mean()),
             error=float(error[at]),
         )
-        for at, per in enumerate(TRIALS_PER_TASK)
+        for at, mark in enumerate(limits)
     ]
 
 
-def results_table(cells: Sequence[Cell], seeds: int, publishing: Publishing) -> ResultTable:
-    """Return a table of results: per scenario and rule, the time over the best there is, means over the networks."""
-    trials = list(dict.fromkeys(cell.trials for cell in cells))
-    found: dict[tuple[str, int], list[Cell]] = {}
-    for cell in cells:
-        found.setdefault((cell.scenario, cell.trials), []).append(cell)
-    rows = [
-        (f"{scenario}, {rule} similarity", [_mean(found[scenario, per], rule) for per in trials])
-        for scenario in dict.fromkeys(cell.scenario for cell in cells)
-        for rule in RULES
-    ]
-    return publishing.table(
+def results_tables(
+    modelled: Sequence[Cell], recorded: Sequence[Cell], seeds: int, publishing: Publishing
+) -> Iterator[ResultTable]:
+    """Yield a table of results per kind of network: per rule, the time over the best there is."""
+    best = "The time of the network over the best that there is."
+    yield publishing.table(
         name="task-scheduling",
         question="search",
         title="Whole networks with few trials per dispatch",
         threads=1,
         seeds=range(seeds),
-        interleaving="Nothing is timed: every dispatch has the candidates of a measured space in random order",
-        spread=f"none; geometric means over {', '.join(dict.fromkeys(cell.network for cell in cells))}",
+        interleaving="Nothing is timed: every dispatch has the candidates of a pool of its family in random order",
+        spread=f"none; geometric means over {', '.join(dict.fromkeys(cell.network for cell in modelled))}",
         rows_are="dispatches and rule \\ trials per dispatch",
-        columns={ResultColumn(f"{per}", Unit.NUMBER): itemgetter(at) for at, per in enumerate(trials)},
-        rows=rows,
-        notes=("The time of the network over the best that there is.",),
+        columns=_columns(modelled, ""),
+        rows=_rows(modelled, [cell.scenario for cell in modelled]),
+        notes=(best,),
     )
+    if recorded:
+        yield publishing.table(
+            name="recorded-scheduling",
+            question="search",
+            title="Recorded networks after seconds of search",
+            threads=1,
+            seeds=[],
+            interleaving="Nothing is timed: every dispatch has the candidates of its own search in their order",
+            spread="none; geometric means over the machines",
+            rows_are="network and rule \\ seconds of work on candidates",
+            columns=_columns(recorded, " s"),
+            rows=_rows(recorded, [cell.network for cell in recorded]),
+            notes=(best,),
+        )
+
+
+def _columns(cells: Sequence[Cell], unit: str) -> dict[ResultColumn, itemgetter[int]]:
+    marks = dict.fromkeys(cell.spent for cell in cells)
+    return {ResultColumn(f"{mark}{unit}", Unit.NUMBER): itemgetter(at) for at, mark in enumerate(marks)}
+
+
+def _rows(cells: Sequence[Cell], names: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
+    """Yield per name and rule the geometric means over the cells of that name, one per column."""
+    found: dict[str, dict[int, list[Cell]]] = {}
+    for name, cell in zip(names, cells, strict=True):
+        found.setdefault(name, {}).setdefault(cell.spent, []).append(cell)
+    for name, columns in found.items():
+        for rule in RULES:
+            yield f"{name}, {rule} similarity", [_mean(each, rule) for each in columns.values()]
 
 
 def _mean(cells: Sequence[Cell], rule: str) -> float:
@@ -249,18 +195,33 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--seeds", type=int, default=40, help="at least 2")
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS), help="modelled ones")
+    parser.add_argument("--pools", type=Path, default=SHIPPED, help="folder of measured candidates of families")
+    parser.add_argument("--courses", type=Path, default=COLLECTED, help="folder of recorded networks")
     parser.add_argument("--json", type=Path)
     args, publishing = parsed(parser)
-    cells: list[Cell] = []
-    for scenario in args.scenarios:
-        for network in args.networks:
-            found = compare(scenario, network, args.seeds)
-            for cell in found:
-                times = f"{cell.without:7.4f} {cell.with_similarity:7.4f}"
-                change = f"{100 * (cell.change - 1):+6.2f} % +- {100 * cell.error:.2f}"
-                print(f"{scenario:20} {network:13} {cell.trials:3} {times} {change}", flush=True)
-            cells += found
+    pools = pools_in(args.pools)
+    modelled = [
+        cell
+        for scenario in args.scenarios
+        for network in args.networks
+        for cell in _shown(compare(scenario, network, pools, args.seeds))
+    ]
+    recorded = [
+        cell
+        for network in RECORDED
+        if (found := recordings(args.courses, network))
+        for cell in _shown(replayed(network, found, TuneOptions.round_size))
+    ]
     if args.json:
-        args.json.write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    publishing.add(results_table(cells, args.seeds, publishing))
+        args.json.write_text(json.dumps([asdict(cell) for cell in (*modelled, *recorded)], indent=1) + "\n")
+    for table in results_tables(modelled, recorded, args.seeds, publishing):
+        publishing.add(table)
+
+
+def _shown(cells: Sequence[Cell]) -> Sequence[Cell]:
+    for cell in cells:
+        times = f"{cell.without:7.4f} {cell.with_similarity:7.4f}"
+        change = f"{100 * (cell.change - 1):+6.2f} % +- {100 * cell.error:.2f}"
+        print(f"{cell.scenario:20} {cell.network:19} {cell.spent:3} {times} {change}", flush=True)
+    return cells

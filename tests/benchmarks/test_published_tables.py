@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,15 @@ def test_trials_of_strategies_are_counted_per_space_and_averaged_over_spaces() -
     assert shown(behind).splitlines()[-1] == "| random | 200 % (100 % to 300 %) | 50 % (0 % to 100 %) |"
 
 
+def test_rounds_of_several_sizes_are_compared_over_all_spaces_and_seeds() -> None:
+    runs = [
+        search_quality.SearchRun(space, search_quality.MODEL, 0, 80, (4.0,) * 16 + (2.0,) * 15 + last, 1.0)
+        for space, last in (("one", (1.0,)), ("other", (2.0,)))
+    ]
+    table = search_quality.rounds_table({8: runs, 16: runs[:1]}, 0.01, PUBLISHING)
+    assert shown(table).splitlines() == ["| 8 | 4 | 1.414 | 1.414 | inf (32 to inf) |", "| 16 | 4 | 1 | 1 | 32 (32 to 32) |"]
+
+
 def test_spaces_that_grow_are_columns() -> None:
     best = [Best(seconds, {}, (), 8, 0) for seconds in (1e-3, 2e-3, 4e-3)]
     rows = [Row("a", 4e-3, {"tiles": tuple(best), "caches": (best[0],) * 3})]
@@ -102,8 +112,10 @@ def test_scheduling_has_a_row_per_rule() -> None:
     cells = [
         task_scheduling.Cell("alike", name, 4, without, 1.1, 0.5, 0.1) for name, without in (("a", 2.0), ("b", 8.0))
     ]
-    table = task_scheduling.results_table(cells, 3, PUBLISHING)
-    assert shown(table).splitlines() == ["| alike, without similarity | 4 |", "| alike, with similarity | 1.1 |"]
+    modelled, recorded = task_scheduling.results_tables(cells, [replace(cells[0], spent=10)], 3, PUBLISHING)
+    assert shown(modelled).splitlines() == ["| alike, without similarity | 4 |", "| alike, with similarity | 1.1 |"]
+    assert shown(recorded).splitlines() == ["| a, without similarity | 2 |", "| a, with similarity | 1.1 |"]
+    assert [column.title for column in recorded.columns] == ["10 s"]
 
 
 def test_a_shape_has_what_it_is_compared_with() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import json
 import subprocess
@@ -23,23 +22,20 @@ from benchmarks.figures.rows import Against
 from benchmarks.folders import ROOT
 from benchmarks.operators import further_shapes
 from benchmarks.operators.further_shapes import Found, candidates_of
-from benchmarks.search import enumeration, record_space, space_audit
+from benchmarks.search import enumeration, space_audit
 from benchmarks.search.composition import rows as composition
 from benchmarks.search.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.search.composition.spaces import PARTS, growing_spaces
 from benchmarks.search.enumeration import Size, enumerate_traces, size_of
-from benchmarks.search.measured_space import read_measured
 from benchmarks.search.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.evaluation.evaluator import CompileAndRun
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.pipeline import default_store
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.program import Program
-from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
@@ -239,27 +235,6 @@ def test_a_composition_run_goes_on_where_it_was(
     again, _ = run_here("search.composition.command", tiny, *options, *files)
     assert "seed 0" in printed
     assert "seed 0" not in again  # the row is there already
-
-
-@pytest.mark.nightly
-def test_a_recorded_space_goes_on_from_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pinned: dict[str, Value] = {"workgroup_0": (8,), "workgroup_1": (16,), "columns": (16, 16), "reduction_step": (4,)}
-    case = record_space.Case(TINY, "contraction.registers", pinned)
-    monkeypatch.setattr(record_space, "DATA", tmp_path)
-
-    def nothing(self: CompileAndRun, task: Task, scripts: Sequence[str], known: object) -> Iterator[Any]:
-        assert not scripts
-        return iter(())
-
-    with RecordStore.open(tmp_path / "store.sqlite") as store:
-        record_space.record("tiny", case, store)
-        first = (tmp_path / "tiny.jsonl.gz").read_bytes()
-        monkeypatch.setattr(CompileAndRun, "evaluate", nothing)
-        record_space.record("tiny", case, store)
-    points = read_measured(tmp_path / "tiny.jsonl.gz").points
-    assert len(points) > 4
-    assert gzip.decompress(first) == gzip.decompress((tmp_path / "tiny.jsonl.gz").read_bytes())
-    assert all(point.seconds is not None for point in points)
 
 
 @pytest.mark.promise

@@ -1,4 +1,4 @@
-"""The benchmark of search quality on a small synthetic table."""
+"""The benchmark of search quality on a small table that was measured whole."""
 
 import json
 import subprocess
@@ -7,22 +7,16 @@ from pathlib import Path
 
 import pytest
 from folders import ROOT
+from measured_tasks import measured_task, timed, whole_task
 
-from benchmarks.search.enumeration import enumerate_traces
-from benchmarks.search.measured_space import MeasuredPoint, write_measured
-from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
-
-pytestmark = pytest.mark.promise
-
-SPACE = SyntheticMatmulSpace(4, 8, 2)
+from benchmarks.search.search_quality import measured_space
+from mlir_sched.corpus.files import write_task
+from mlir_sched.errors import UserError
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    traces = [trace for sketch in SPACE.sketches[:2] for trace in enumerate_traces(SPACE, sketch)]
-    rows = SPACE.features(traces).tolist()
-    points = [MeasuredPoint(t, tuple(row), SPACE.seconds(t)) for t, row in zip(traces, rows, strict=True)]
-    write_measured(tmp_path / "small.jsonl.gz", "small", points)
+    write_task(tmp_path / "small.jsonl.gz", whole_task())
     return tmp_path / "small.jsonl.gz"
 
 
@@ -31,6 +25,7 @@ def run(*arguments: object) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
+@pytest.mark.promise
 def test_repeated_runs_print_and_write_the_same(table: Path, tmp_path: Path) -> None:
     options = ("--seeds", 2, "--trials", 32)
     first = run(table, *options, "--json", tmp_path / "1.json")
@@ -40,4 +35,21 @@ def test_repeated_runs_print_and_write_the_same(table: Path, tmp_path: Path) -> 
     runs = json.loads((tmp_path / "1.json").read_text())
     assert len(runs) == 6
     assert all(run["best_s"] == sorted(run["best_s"], reverse=True) for run in runs)
-    assert all(name in first for name in ("evolution+model", "random", "small"))
+    assert all(name in first for name in ("evolution", "random", "matmul"))
+
+
+def test_a_table_has_the_candidates_that_are_legal_today(table: Path) -> None:
+    task, space = whole_task(), measured_space(table)
+    assert [trace.key for trace in space.traces] == [trace.key for trace in task.traces]
+    assert [space.seconds(trace) for trace in space.traces] == pytest.approx(task.seconds.tolist(), rel=1e-3)
+    assert space.features(space.traces).tolist() == task.features().tolist()
+
+
+def test_a_sample_and_a_table_without_a_valid_candidate_are_refused(tmp_path: Path) -> None:
+    whole = whole_task()
+    write_task(tmp_path / "sample", measured_task([timed(whole.traces[0])]))
+    with pytest.raises(UserError, match="sample holds a sample of a design space"):
+        measured_space(tmp_path / "sample")
+    write_task(tmp_path / "none", measured_task(complete=True))
+    with pytest.raises(UserError, match="none cannot be searched: .*; 0 of its candidates are not legal today"):
+        measured_space(tmp_path / "none")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from replayed_run import TARGET, matmul_dispatch
 
+from benchmarks.search.enumeration import enumerate_traces
 from mlir_sched.corpus import MeasuredTask, Measurement, Origin
 from mlir_sched.errors import FailureClass
 from mlir_sched.payload import Dispatch
@@ -45,3 +46,13 @@ def measured_task(
     complete: bool = False,
 ) -> MeasuredTask:
     return MeasuredTask(key, "matmul", dispatch, target, context, UNTUNED_S, tuple(measured), complete)
+
+
+def whole_task() -> MeasuredTask:
+    """Return a task with all candidates of a part of its design space, whose times depend on their decisions."""
+    space = DesignSpace(Space.default(TARGET), DISPATCH, TARGET)
+    *pinned, _, _, _, _ = space.sample(np.random.default_rng(0), space.sketches[0]).decisions
+    given = {decision.name: decision.value for decision in pinned}
+    traces = list(enumerate_traces(space, space.sketches[0], given))
+    ratios = [1 + 99 / (1 + int(trace.key[:4], 16) % 97) for trace in traces]
+    return measured_task(list(map(timed, traces, ratios)), complete=True)
