@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "benchmarks" / "models"
 """Programs that are tuned."""
 DATA = ROOT / "benchmarks" / "data"
-"""Spaces measured point by point, and candidates measured on devices."""
+"""Measured candidates and recorded runs."""
 
 
 def path_of(name: str) -> Path:

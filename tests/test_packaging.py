@@ -35,6 +35,12 @@ def test_the_wheel_has_every_module_fragment_cmake_script_and_the_type_marker(wh
     assert contents == expected
 
 
+def test_the_wheel_has_measured_candidates_of_less_than_a_megabyte(wheel: Path) -> None:
+    found = [each for each in zipfile.ZipFile(wheel).infolist() if each.filename.startswith("mlir_sched/corpus/data/")]
+    assert len(found) > 30
+    assert sum(each.compress_size for each in found) < 1_000_000
+
+
 def test_the_wheel_has_the_licence_and_the_command(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))

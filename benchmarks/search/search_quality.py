@@ -4,7 +4,7 @@ Runs on parts of design spaces that were measured whole (``python -m benchmarks 
 neither compiler nor device is needed and repeated runs print the same results. Without a file, small synthetic spaces
 are searched.
 
-    python -m benchmarks search_quality benchmarks/data/corpus/*/complete/*.jsonl.gz --seeds 10 --json out.json
+    python -m benchmarks search_quality benchmarks/data/corpus/zen4/complete --seeds 10 --json out.json
 """
 
 import json
@@ -25,7 +25,7 @@ from benchmarks.figures.result_table import Columns, Figure, ResultColumn, Resul
 from benchmarks.search.enumeration import enumerate_traces
 from benchmarks.search.measured_space import MeasuredSpace
 from mlir_sched import TuneOptions
-from mlir_sched.corpus.files import read_task
+from mlir_sched.corpus.files import files_in, read_task
 from mlir_sched.errors import UserError
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
@@ -121,6 +121,20 @@ def measured_space(path: Path) -> MeasuredSpace:
         raise UserError(f"{path} cannot be searched: {error}; {dropped}") from error
 
 
+def sources_in(paths: Sequence[Path]) -> Sequence[Path | tuple[int, int, int]]:
+    """Return the files of tables, those of folders among them; the shapes of synthetic spaces where no path is given.
+
+    Raises:
+        UserError: There is no file in the paths.
+    """
+    files = [file for path in paths for file in (files_in(path) if path.is_dir() else [path])]
+    if paths and not files:
+        raise UserError(
+            f"there is no table in {', '.join(map(str, paths))}: python -m benchmarks corpus collect complete"
+        )
+    return files or SYNTHETIC_SHAPES
+
+
 def search_all(
     strategies: Sequence[str], seeds: int, trials: int, round_size: int, source: Path | tuple[int, int, int]
 ) -> list[SearchRun]:
@@ -197,8 +211,8 @@ def _by_task(runs: Sequence[SearchRun]) -> dict[str, list[SearchRun]]:
 
 
 def _hits(strategy: str, within: float, runs: Sequence[SearchRun]) -> str:
-    low, *_, high = hits = sorted(run.trials_to_reach(within) for run in runs if run.strategy == strategy)
-    return f"{hits[len(hits) // 2]:.0f} ({low:.0f} to {high:.0f})"
+    hits = sorted(run.trials_to_reach(within) for run in runs if run.strategy == strategy)
+    return f"{hits[len(hits) // 2]:.0f} ({hits[0]:.0f} to {hits[-1]:.0f})"
 
 
 def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int]) -> Figure | None:
@@ -211,7 +225,7 @@ def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int
 
 def main() -> None:
     parser = options_of(__doc__)
-    what = "files of tasks that were measured whole; none: two synthetic spaces"
+    what = "tasks that were measured whole: files, or folders of files; none: two synthetic spaces"
     parser.add_argument("tables", nargs="*", type=Path, help=what)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
@@ -222,7 +236,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)
     args, publishing = parsed(parser)
-    sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
+    sources = sources_in(args.tables)
     sizes = list(dict.fromkeys(args.round_size))
     strategies = list(STRATEGIES) if len(sizes) == 1 else [MODEL]
     with ProcessPoolExecutor(args.jobs) as pool:

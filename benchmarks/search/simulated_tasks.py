@@ -153,9 +153,7 @@ def simulated(tasks: Sequence[NetworkTask], scenario: Scenario, pools: Pools, se
     return [_simulated(task, scenario, pools[scenario.family or task.family], rng) for task in tasks]
 
 
-def _simulated(
-    task: NetworkTask, scenario: Scenario, pools: Sequence[Pool], rng: np.random.Generator
-) -> SimulatedTask:
+def _simulated(task: NetworkTask, scenario: Scenario, pools: Sequence[Pool], rng: np.random.Generator) -> SimulatedTask:
     demand = task.demand
     moving_s = (demand.moved_bytes - task.weight_bytes) / CACHE + task.weight_bytes / DRAM
     best_s = max(demand.operations / PEAK, moving_s) / _efficiency(task, scenario, rng)
@@ -195,5 +193,3 @@ def _demand(dispatch: Dispatch) -> Demand:
     read = sum(each.tensor.bytes for op in dispatch.ops for each in op.inputs if each.producer is None)
     written = sum(dispatch.ops[index].outputs[0].tensor.bytes for index in dispatch.results)
     return Demand(family_of(dispatch), dispatch.scalar_ops, read + written)
-
-

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.corpus.sets import COLLECTED
 from benchmarks.corpus.sets import NETWORKS as RECORDED
 from benchmarks.figures.publishing import Publishing, options_of, parsed
-from benchmarks.figures.result_table import ResultColumn, ResultTable, Unit
+from benchmarks.figures.result_table import Columns, ResultColumn, ResultTable, Unit
 from benchmarks.search.network_tasks import NETWORKS
 from benchmarks.search.simulated_tasks import SCENARIOS, Pools, SimulatedTask, pools_in, recordings, simulated
 from mlir_sched import TuneOptions
@@ -31,7 +31,7 @@ from mlir_sched.tuning.budget import Allowance, SearchProgress
 
 TRIALS_PER_TASK = (1, 2, 3, 4, 6, 8, 16)
 """Candidates per dispatch after which a modelled program's time is read. Six minutes of ResNet-50 have 6 to 13."""
-SECONDS = (10, 20, 40, 80, 160, 320)
+SECONDS = (5, 10, 20, 40, 80, 160)
 """Seconds of work on candidates after which a recorded program's time is read."""
 RULES: Mapping[str, GradientOptions] = {"without": GradientOptions(trust=0.0), "with": GradientOptions()}
 
@@ -172,7 +172,7 @@ def results_tables(
         )
 
 
-def _columns(cells: Sequence[Cell], unit: str) -> dict[ResultColumn, itemgetter[int]]:
+def _columns(cells: Sequence[Cell], unit: str) -> Columns[list[float]]:
     marks = dict.fromkeys(cell.spent for cell in cells)
     return {ResultColumn(f"{mark}{unit}", Unit.NUMBER): itemgetter(at) for at, mark in enumerate(marks)}
 

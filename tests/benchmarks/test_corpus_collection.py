@@ -172,7 +172,9 @@ def test_a_part_that_the_space_does_not_have_is_refused(
 ) -> None:
     for part in (Part("no_such_sketch"), Part("contraction.registers", {"workgroup_0": (5,)})):
         monkeypatch.setitem(SMALL, "complete", CorpusSet("", parts={"first": part}, programs=("first",)))
-        with pytest.raises(UserError, match=f"first: the design space of this machine has no candidate of {part.sketch}"):
+        with pytest.raises(
+            UserError, match=f"first: the design space of this machine has no candidate of {part.sketch}"
+        ):
             collect("complete")
 
 
@@ -196,9 +198,7 @@ def test_a_course_of_every_dispatch_of_a_network_says_what_each_round_took(
         collect("courses")
     assert collect("courses")
     assert [each.measured.count("second") for each in evaluators] == [2, 4]
-    first, second = (
-        read_task(tmp_path / "here" / "courses" / f"transformer_layer-{name}.jsonl.gz") for name in NAMES
-    )
+    first, second = (read_task(tmp_path / "here" / "courses" / f"transformer_layer-{name}.jsonl.gz") for name in NAMES)
     assert [each.work_s for each in first.measured] == [0.75] * 4 + [1.5] * 2
     assert [each.work_s for each in second.measured] == [1.5] * 6, "of the first two nobody knows; the mean stands in"
     assert (first.weight, second.weight) == (1, 3)

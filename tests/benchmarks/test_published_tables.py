@@ -91,7 +91,10 @@ def test_rounds_of_several_sizes_are_compared_over_all_spaces_and_seeds() -> Non
         for space, last in (("one", (1.0,)), ("other", (2.0,)))
     ]
     table = search_quality.rounds_table({8: runs, 16: runs[:1]}, 0.01, PUBLISHING)
-    assert shown(table).splitlines() == ["| 8 | 4 | 1.414 | 1.414 | inf (32 to inf) |", "| 16 | 4 | 1 | 1 | 32 (32 to 32) |"]
+    assert shown(table).splitlines() == [
+        "| 8 | 4 | 1.414 | 1.414 | inf (32 to inf) |",
+        "| 16 | 4 | 1 | 1 | 32 (32 to 32) |",
+    ]
 
 
 def test_spaces_that_grow_are_columns() -> None:

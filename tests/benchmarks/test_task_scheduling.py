@@ -27,19 +27,19 @@ from mlir_sched.corpus.files import write_task
 from mlir_sched.errors import UserError
 from mlir_sched.search import GradientOptions
 
-SEEDS = 4
+SEEDS = 20
 
 
-def made_up_pools(count: int, power: float) -> Pools:
-    """Return a pool per family: times over the best's are 1 / u ** power for uniform u, so that few are good."""
+def made_up_pools(count: int) -> Pools:
+    """Return a pool per family: times over the best's are 1 / sqrt(u) for uniform u, so that few are good."""
     found = {}
     for number, family in enumerate(EFFICIENCY):
-        drawn = np.random.default_rng(number).random(count) ** -power
+        drawn = np.random.default_rng(number).random(count) ** -0.5
         found[family] = [Pool(drawn / drawn.min(), np.array([]))]
     return found
 
 
-POOLS = made_up_pools(48, 0.5)
+POOLS = made_up_pools(200)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_similar_tasks_save_time_where_trials_are_few_and_cost_none_later(
 
 
 def test_where_tasks_are_not_alike_similarity_costs_next_to_nothing(cells: dict[str, list[Cell]]) -> None:
-    assert np.mean([math.log(cell.change) for cell in cells["not alike"]]) < 0.003
+    assert np.mean([math.log(cell.change) for cell in cells["not alike"]]) < 0.01
 
 
 def test_one_candidate_per_dispatch_is_spent_where_it_gains_most(cells: dict[str, list[Cell]]) -> None:
@@ -74,7 +74,7 @@ def test_one_candidate_per_dispatch_is_spent_where_it_gains_most(cells: dict[str
 
 
 def test_a_search_spends_its_trials_and_ends_at_the_best_that_there_is() -> None:
-    tasks = simulated(NETWORKS["BERT-base"](), SCENARIOS["alike"], made_up_pools(40, 0.5), 0)
+    tasks = simulated(NETWORKS["BERT-base"](), SCENARIOS["alike"], made_up_pools(40), 0)
     whole = 40 * len(tasks)
     courses = search(tasks, GradientOptions(), whole, 8)
     assert [sum(course) for course in courses] == sorted(sum(course) for course in courses)
@@ -126,7 +126,8 @@ def test_recorded_networks_are_replayed_by_the_seconds_that_their_candidates_too
     assert [cell.spent for cell in found] == list(SECONDS)
     best_s = 3 / 2.0 + 1 / 10.0
     after_first = (3 / 1.5 + 1) / best_s
-    assert found[0].with_similarity == pytest.approx(after_first, rel=1e-3)
-    assert found[0].error == 0
+    after_10_s = found[SECONDS.index(10)]
+    assert after_10_s.with_similarity == pytest.approx(after_first, rel=1e-3)
+    assert after_10_s.error == 0
     assert found[-1].with_similarity == pytest.approx(1.0)
     assert recordings(tmp_path, "another") == []

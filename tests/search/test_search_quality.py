@@ -9,7 +9,7 @@ import pytest
 from folders import ROOT
 from measured_tasks import measured_task, timed, whole_task
 
-from benchmarks.search.search_quality import measured_space
+from benchmarks.search.search_quality import SYNTHETIC_SHAPES, measured_space, sources_in
 from mlir_sched.corpus.files import write_task
 from mlir_sched.errors import UserError
 
@@ -45,11 +45,19 @@ def test_a_table_has_the_candidates_that_are_legal_today(table: Path) -> None:
     assert space.features(space.traces).tolist() == task.features().tolist()
 
 
+def test_folders_stand_for_their_files(table: Path) -> None:
+    assert sources_in([table.parent, table]) == [table, table]
+    assert sources_in([]) == SYNTHETIC_SHAPES
+    (empty := table.parent / "empty").mkdir()
+    with pytest.raises(UserError, match="there is no table in"):
+        sources_in([empty])
+
+
 def test_a_sample_and_a_table_without_a_valid_candidate_are_refused(tmp_path: Path) -> None:
     whole = whole_task()
     write_task(tmp_path / "sample", measured_task([timed(whole.traces[0])]))
     with pytest.raises(UserError, match="sample holds a sample of a design space"):
         measured_space(tmp_path / "sample")
     write_task(tmp_path / "none", measured_task(complete=True))
-    with pytest.raises(UserError, match="none cannot be searched: .*; 0 of its candidates are not legal today"):
+    with pytest.raises(UserError, match=r"none cannot be searched: .*; 0 of its candidates are not legal today"):
         measured_space(tmp_path / "none")
