@@ -33,12 +33,16 @@ class Part:
 
 
 PARTS: Mapping[str, Part] = {
-    "depthwise_28x28x96_strided": Part(
-        "convolution", {"workgroup_0": (7,), "workgroup_1": (28,), "workgroup_2": (96,)}
+    "scores_16x64x64x64": Part(
+        "contraction.registers",
+        {"workgroup_0": (8,), "workgroup_1": (64,), "workgroup_2": (16,), "reduction_step": (16,)},
     ),
-    "depthwise_28x28x120_5x5": Part("convolution", {"workgroup_0": (28,), "workgroup_1": (7,), "workgroup_2": (120,)}),
+    "scores_12x128x128x64": Part(
+        "contraction.registers",
+        {"workgroup_0": (3,), "workgroup_1": (128,), "workgroup_2": (64,), "columns": (16, 16)},
+    ),
     "softmax_128x192": Part("reduction", {"workgroup_0": (64,)}),
-    "softmax_12x49x49": Part("reduction", {"workgroup_0": (4,), "workgroup_1": (49,)}),
+    "softmax_12x49x49": Part("reduction", {"workgroup_0": (4,)}),
 }
 """The parts that are measured whole, by program."""
 
