@@ -118,10 +118,13 @@ def test_a_pool_is_taught_by_what_is_left_when_its_shape_its_family_or_its_machi
 def test_rows_of_the_family_come_first_and_others_share_what_is_left() -> None:
     own, shape, other = (pool(name, count=12) for name in SHAPES)
 
-    def counts(most: int) -> list[int]:
-        return [len(each.rows) for each in taught(own, (shape, other), Knowing(), most)]
+    def counts(most: int) -> list[tuple[bool, int]]:
+        found = taught(own, (shape, other), Knowing(), most)
+        return [(each.rows.task.dispatch == shape.task.dispatch, len(each.rows)) for each in found]
 
-    assert [counts(most) for most in (100, 20, 12, 5)] == [[12, 12], [12, 8], [12], [5]]
+    assert counts(100) == [(True, 12), (False, 12)]
+    assert counts(20) == [(True, 12), (False, 8)]
+    assert [counts(most) for most in (12, 5)] == [[(True, 12)], [(True, 5)]]
     (few,) = taught(own, (shape,), Knowing(), 5)
     assert few.throughput.max() == 1.0, "relative to the fastest of the rows that teach"
 
