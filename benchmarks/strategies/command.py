@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("folders", nargs="+", type=Path, help="exported networks")
     one.add_argument("--a", default="", help="options of mlir-sched tune: what B is compared with")
     one.add_argument("--b", default="", help="options of mlir-sched tune")
-    one.add_argument("--arm", choices=ARMS, default="transfer", help="what B is")
+    one.add_argument("--arm", choices=ARMS, required=True, help="what B is")
     one.add_argument("--minutes", type=float, default=5.0)
     one.add_argument("--seeds", type=int, default=3)
     one.add_argument("--threads", type=int, default=1)

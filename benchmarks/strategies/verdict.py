@@ -20,6 +20,8 @@ LAST = 24
 """Trials after which no arm may have lost anything."""
 LAST_HIGH, LAST_FAMILY = 1.01, 1.05
 """What the interval's upper end has to be below after these trials, and the most that a family's ratio may be."""
+LEAST_TASKS = 8
+"""Fewest tasks that a default is judged on: an interval over fewer says little."""
 LEAST_NETWORKS = 2
 """Fewest networks that a default is tuned on."""
 
@@ -54,12 +56,14 @@ class Compared:
         ratio: Geometric mean over the tasks, each of which counts as one whatever its number of seeds.
         low, high: Its interval over tasks: what other tasks like these would show.
         families: Geometric mean over the tasks of each family.
+        tasks: How many tasks there are.
     """
 
     ratio: float
     low: float
     high: float
     families: Mapping[str, float]
+    tasks: int
 
     @property
     def worst_family(self) -> tuple[str, float]:
@@ -103,7 +107,7 @@ def compared(pairs: Sequence[Pair]) -> Compared:
         for name in dict.fromkeys(family.values())
     }
     low, high = _interval(list(logs.values()))
-    return Compared(math.exp(fmean(logs.values())), math.exp(low), math.exp(high), families)
+    return Compared(math.exp(fmean(logs.values())), math.exp(low), math.exp(high), families, len(logs))
 
 
 def judged(found: Mapping[int, Compared], gate: Gate, networks: Sequence[tuple[float, float]]) -> Judgement:
@@ -125,6 +129,8 @@ def judged(found: Mapping[int, Compared], gate: Gate, networks: Sequence[tuple[f
 
 
 def _against_gate(found: Mapping[int, Compared], gate: Gate) -> Iterable[str]:
+    if not gate.most:
+        yield "nothing was asked of it before"
     for trials, most in gate.most.items():
         if found[trials].ratio > most:
             yield f"{found[trials].ratio:.2f} after {trials} trials, where the gate asks for {most:g}"
@@ -133,6 +139,8 @@ def _against_gate(found: Mapping[int, Compared], gate: Gate) -> Iterable[str]:
 
 
 def _against_last(last: Compared) -> Iterable[str]:
+    if last.tasks < LEAST_TASKS:
+        yield f"{last.tasks} of {LEAST_TASKS} tasks searched"
     if last.high >= LAST_HIGH:
         yield f"it may be worse after {LAST} trials: its interval ends at {last.high:.2f}"
     name, ratio = last.worst_family

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_an_arm_that_is_bad_on_one_family_stays_an_option_that_says_which() -> N
 
 
 def test_a_gate_that_is_missed_is_said_and_so_is_an_interval_that_reaches_one() -> None:
-    found = {2: Compared(0.95, 0.88, 1.02, {"products": 0.95}), LAST: Compared(0.9, 0.8, 0.99, {"products": 0.9})}
+    found = {2: Compared(0.95, 0.88, 1.02, {"products": 0.95}, 8), LAST: Compared(0.9, 0.8, 0.99, {"products": 0.9}, 8)}
     assert judged(found, GATE, EQUAL_NETWORKS).against == (
         "0.95 after 2 trials, where the gate asks for 0.9",
         "it may be no better after 2 trials: its interval ends at 1.02",
@@ -76,6 +77,14 @@ def test_a_default_needs_two_networks_of_which_none_is_slower() -> None:
     found = after({2: 0.7, LAST: 0.9})
     assert judged(found, GATE, EQUAL_NETWORKS[:1]).against == ("1 of 2 networks measured",)
     assert judged(found, GATE, ((0.9, 0.95), (1.01, 1.05))).against == ("a network is slower: 1.01 to 1.05",)
+
+
+def test_nothing_becomes_the_default_without_a_gate_or_on_few_tasks() -> None:
+    found = after({2: 0.7, LAST: 0.9})
+    assert judged(found, Gate({}), EQUAL_NETWORKS).against == ("nothing was asked of it before",)
+    few = {trials: replace(each, tasks=7) for trials, each in found.items()}
+    assert judged(few, GATE, EQUAL_NETWORKS).against == ("7 of 8 tasks searched",)
+    assert found[2].tasks == 8
 
 
 def test_a_comparison_of_trials_that_are_missing_is_no_verdict() -> None:
