@@ -410,14 +410,19 @@ class Dispatch:
         """The op that makes the (last) stored result."""
         return self.ops[self.results[-1]]
 
+    @cached_property
+    def main_op(self) -> LinalgOp:
+        """The op with most scalar operations, the first of several."""
+        return max(self.ops, key=lambda op: op.scalar_ops)
+
 
 def family_of(dispatch: Dispatch) -> str:
-    """Return the family of a dispatch: kind, body and types of the op with most scalar operations.
+    """Return the family of a dispatch: kind, body and types of its main op.
 
     A convolution that sums over channels and one that does not (depthwise) are of different families: the first reuses
     every element of the image once per channel of its result.
     """
-    op = max(dispatch.ops, key=lambda op: op.scalar_ops)
+    op = dispatch.main_op
     types = (operand.tensor.element_type for operand in (*op.inputs, *op.outputs))
     depthwise = op.kind is OpKind.CONVOLUTION and not op.convolution_dims.input_channel
     return " ".join((op.kind, *(["depthwise"] if depthwise else []), *op.body, *types))

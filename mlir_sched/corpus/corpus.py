@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from mlir_sched.corpus.files import read_task
+from mlir_sched.corpus.files import FiledTask
+from mlir_sched.corpus.known_task import KnownTask
 from mlir_sched.corpus.measured_task import MeasuredTask, Measurement, Origin
 from mlir_sched.corpus.nearest import nearest
 from mlir_sched.database import RecordStore
@@ -18,22 +20,26 @@ from mlir_sched.targets.target import Target
 
 @dataclass(frozen=True)
 class Corpus:
-    """Measured tasks, of one machine or of several; the same dispatch may be there more than once."""
+    """Tasks of which candidates were measured, of one machine or of several.
 
-    tasks: tuple[MeasuredTask, ...]
+    The same dispatch may be there more than once. Candidates are read when they are first asked for, so that what they
+    are read from has to be open until then.
+    """
+
+    known: tuple[KnownTask, ...]
 
     @staticmethod
     def of_files(paths: Iterable[Path]) -> Corpus:
         """Return the tasks of files, in their order.
 
         Raises:
-            UserError: A file is missing, damaged or of another format.
+            UserError: A file is missing, or its first line is damaged or of another format.
         """
-        return Corpus(tuple(map(read_task, paths)))
+        return Corpus(tuple(map(FiledTask.of, paths)))
 
     @staticmethod
     def of_store(store: RecordStore, *, until: int | None = None) -> Corpus:
-        """Return what a store has of each task in each context, as far as anything was measured there.
+        """Return what a store has of each task in each context.
 
         Failures for which the machine may be to blame, and estimates, are left out. Of several records of a trace,
         whose script has changed meanwhile, the last one counts.
@@ -44,29 +50,60 @@ class Corpus:
         Raises:
             UserError: The store has what no mlir-sched writes.
         """
-        tasks = (found for task in store.tasks() for found in _of_task(store, task, until))
         try:
-            return Corpus(tuple(tasks))
+            return Corpus(
+                tuple(
+                    StoredCandidates.of(store, task, context, until)
+                    for task in store.tasks()
+                    if task.dispatch is not None
+                    for context in store.contexts(task.key)
+                )
+            )
         except ValueError as error:
             raise UserError(f"the record store {store.name} cannot be read: {error}") from error
 
+    @cached_property
+    def tasks(self) -> tuple[MeasuredTask, ...]:
+        """All tasks with their candidates, without those that have none."""
+        return tuple(task for known in self.known if (task := known.as_measured) is not None)
+
     def nearest(self, dispatch: Dispatch, target: Target, count: int) -> tuple[MeasuredTask, ...]:
         """Return up to ``count`` tasks, the nearest to a dispatch on a target first; the order is :func:`nearest`'s."""
-        return nearest(self.tasks, dispatch, target, count)
+        return nearest(self.known, dispatch, target, count)
 
 
-def _of_task(store: RecordStore, task: StoredTask, until: int | None) -> Iterator[MeasuredTask]:
-    if task.dispatch is None:
-        return
-    for context in store.contexts(task.key):
-        records = store.records(task.key, context, until=until, scripts=False)
+@dataclass(frozen=True)
+class StoredCandidates(KnownTask):
+    """A task in one context of a store.
+
+    Attributes:
+        until: Number of the last record that counts; None for all.
+    """
+
+    store: RecordStore
+    until: int | None
+
+    @staticmethod
+    def of(store: RecordStore, task: StoredTask, context: str, until: int | None) -> StoredCandidates:
+        """Return a task of a store, which must have a dispatch, in a context."""
+        assert task.dispatch is not None
+        target = _target_in(context, task.target)
+        return StoredCandidates(task.key, task.name, task.dispatch, target, context, store, until)
+
+    @cached_property
+    def as_measured(self) -> MeasuredTask | None:
+        """See :attr:`KnownTask.as_measured`; None, too, where nothing was measured, or no untuned code."""
+        records = self.store.records(self.key, self.context, until=self.until, scripts=False)
         untuned = next((r.outcome.timing for r in records if r.trace is None), None)
         by_trace = {r.trace.key: r for r in records if r.trace is not None and r.outcome.is_lasting}
         if untuned is None or untuned.is_estimated or not by_trace:
-            continue
-        measured = tuple(Measurement.of(r, untuned.median_s, Origin.MODEL) for r in by_trace.values())
-        target = _target_in(context, task.target)
-        yield MeasuredTask(task.key, task.name, task.dispatch, target, context, untuned.median_s, measured)
+            return None
+        known = self.key, self.name, self.dispatch, self.target, self.context
+        try:
+            measured = tuple(Measurement.of(r, untuned.median_s, Origin.MODEL) for r in by_trace.values())
+            return MeasuredTask(*known, untuned.median_s, measured)
+        except ValueError as error:
+            raise UserError(f"the record store {self.store.name} cannot be read: {error}") from error
 
 
 def _target_in(context: str, target: Target) -> Target:

@@ -14,14 +14,18 @@ all candidates of a part of the design space. The keys of the other lines are th
 no features: they are found anew, so that a file outlives changes of features. Times and ratios have four digits.
 """
 
+from __future__ import annotations
+
 import gzip
 import math
 import zlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from mlir_sched.compiler.reasons import reason
+from mlir_sched.corpus.known_task import KnownTask
 from mlir_sched.corpus.measured_task import MeasuredTask, Measurement, Origin
 from mlir_sched.database.serialisation import dump, load
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
@@ -69,12 +73,43 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(folder.rglob(f"*{SUFFIX}"))
 
 
+@dataclass(frozen=True)
+class FiledTask(KnownTask):
+    """A task whose candidates are in a file.
+
+    Attributes:
+        path: The file.
+    """
+
+    path: Path
+
+    @staticmethod
+    def of(path: Path) -> FiledTask:
+        """Return the task of a file, of which the first line is read.
+
+        Raises:
+            UserError: The file is missing, or its first line is damaged or of another format.
+        """
+        task = task_of(_text(path).partition("\n")[0], str(path))
+        return FiledTask(task.key, task.name, task.dispatch, task.target, task.context, path)
+
+    @cached_property
+    def as_measured(self) -> MeasuredTask:
+        """See :attr:`KnownTask.as_measured`."""
+        return read_task(self.path)
+
+
 def write_task(path: Path, task: MeasuredTask) -> None:
     """Write a task into a file, whole or not at all."""
+    replace_file(path, gzip.compress(text_of(task).encode(), mtime=0))
+
+
+def text_of(task: MeasuredTask) -> str:
+    """Return the lines of a task's file."""
     pool: Literal["sampled", "complete"] = "complete" if task.complete else "sampled"
     known = task.name, task.key, task.dispatch, task.target, task.context, _rounded(task.untuned_s)
     lines = [Header(_FORMAT, *known, pool, task.weight), *map(_line, task.measured)]
-    replace_file(path, gzip.compress("".join(f"{dump(line)}\n" for line in lines).encode(), mtime=0))
+    return "".join(f"{dump(line)}\n" for line in lines)
 
 
 def read_task(path: Path) -> MeasuredTask:
@@ -83,18 +118,40 @@ def read_task(path: Path) -> MeasuredTask:
     Raises:
         UserError: The file is missing, damaged or of another format; the message names the line.
     """
+    return task_of(_text(path), str(path))
+
+
+def task_of(text: str, name: str) -> MeasuredTask:
+    """Return the task that the lines of a file hold.
+
+    Args:
+        name: What the lines are, for messages.
+
+    Raises:
+        UserError: They are damaged or of another format; the message names the line.
+    """
     number = 1
     try:
-        header, *lines = gzip.decompress(path.read_bytes()).decode().removesuffix("\n").split("\n")
+        header, *lines = text.removesuffix("\n").split("\n")
         task, measured = _task(load(Header, header)), list[Measurement]()
         for number, line in enumerate(lines, start=2):  # noqa: B007 - the message has the number
             measured.append(_measurement(load(Line, line)))
         return replace(task, measured=tuple(measured))
+    except (ValueError, RecursionError, IllegalTraceError) as error:
+        raise _refused(name, number, error) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return gzip.decompress(path.read_bytes()).decode()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error}") from error
-    except (EOFError, zlib.error, ValueError, RecursionError, IllegalTraceError) as error:
-        why = reason(str(error))
-        raise UserError(f"{path}: line {number} is not of the format {_FORMAT!r}: {why}") from error
+    except (EOFError, zlib.error, ValueError) as error:
+        raise _refused(str(path), 1, error) from error
+
+
+def _refused(name: str, number: int, error: Exception) -> UserError:
+    return UserError(f"{name}: line {number} is not of the format {_FORMAT!r}: {reason(str(error))}")
 
 
 def _task(header: Header) -> MeasuredTask:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlir_sched.corpus.known_task import KnownTask
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
-from mlir_sched.payload import ELEMENT_BITS, Dispatch, LinalgOp, OpKind, family_of
-from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.space.features import COUNT, featurise
-from mlir_sched.space.space import Space
-from mlir_sched.targets.target import Target
+from mlir_sched.space.features import COUNT
 from mlir_sched.trace import Trace
 
 
@@ -82,7 +78,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class MeasuredTask:
+class MeasuredTask(KnownTask):
     """The measured candidates of one dispatch on one machine.
 
     A candidate counts where its trace is legal, as it is, in the default space of the target today. Others are dropped,
@@ -90,48 +86,33 @@ class MeasuredTask:
     with the features, when it is first asked; 15,000 traces take some seconds.
 
     Attributes:
-        key, name: As of ``Task``.
-        target: The machine, with the threads that programs ran on.
-        context: What the times depend on beside the task (``measuring_context``).
         untuned_s: Seconds per call of the untuned code, > 0.
         measured: All measured candidates, legal today or not, with distinct traces.
         complete: Whether these are all candidates of a part of the design space, and not a sample.
         weight: Calls per run of the program that has the dispatch, >= 1.
 
     Raises:
-        ValueError: Nobody can have measured this, or nothing can be derived from such a dispatch.
+        ValueError: Nobody can have measured this.
     """
 
-    key: str
-    name: str
-    dispatch: Dispatch
-    target: Target
-    context: str
     untuned_s: float
     measured: tuple[Measurement, ...]
     complete: bool = False
     weight: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.untuned_s < math.inf:
             raise ValueError(f"the untuned code takes {self.untuned_s!r} s")
         if self.weight < 1:
             raise ValueError(f"a run calls it {self.weight} times")
         if len({each.trace.key for each in self.measured}) < len(self.measured):
             raise ValueError("a candidate was measured twice")
-        if self.target.cores < 1:
-            raise ValueError(f"a target has {self.target.cores} cores")
-        _check(self.dispatch)
 
-    @cached_property
-    def family(self) -> str:
-        """The family of the dispatch (:func:`~mlir_sched.payload.family_of`)."""
-        return family_of(self.dispatch)
-
-    @cached_property
-    def sketches(self) -> tuple[str, ...]:
-        """Names of the sketches that the default space has for the dispatch today."""
-        return self._space.sketches
+    @property
+    def as_measured(self) -> MeasuredTask:
+        """The task itself."""
+        return self
 
     @property
     def legal(self) -> tuple[Measurement, ...]:
@@ -163,52 +144,12 @@ class MeasuredTask:
         return len(self.measured) - len(self.legal)
 
     @cached_property
-    def _space(self) -> DesignSpace:
-        return DesignSpace(default_space(self.target), self.dispatch, self.target)
-
-    @cached_property
     def _legal_rows(self) -> tuple[tuple[Measurement, ...], NDArray[np.float32]]:
         legal, rows = list[Measurement](), list[NDArray[np.float32]]()
         for each in self.measured:
             try:
-                rows.append(featurise(self._space.check(each.trace), each.trace.sketch))
+                rows.append(self.space.features([each.trace])[0])
             except IllegalTraceError:
                 continue
             legal.append(each)
         return tuple(legal), np.array(rows, dtype=np.float32).reshape(-1, COUNT)
-
-
-@lru_cache(maxsize=8)
-def default_space(target: Target) -> Space:
-    """Return the default space of a target; tasks share the few spaces that there are."""
-    return Space.default(target)
-
-
-def _check(dispatch: Dispatch) -> None:
-    """Raise a ValueError for what no dispatch looks like, whose families, sketches and features cannot be found."""
-    if not dispatch.ops or not dispatch.results or not set(dispatch.results) <= set(range(len(dispatch.ops))):
-        raise ValueError("not a dispatch: it has no ops, or stores the results of others")
-    for index, op in enumerate(dispatch.ops):
-        if problem := next(_problems(index, op), ""):
-            raise ValueError(f"not a dispatch: op {index}, {op.name}, {problem}")
-
-
-def _problems(index: int, op: LinalgOp) -> Iterator[str]:
-    if op.index != index:
-        yield "has another number"
-    if len(op.iterator_types) != len(op.extents) or any(extent < 1 for extent in op.extents):
-        yield "has loops without an extent"
-    if not set(op.iterator_types) <= {"parallel", "reduction"}:
-        yield "has loops of no known kind"
-    if not op.outputs or (op.kind in (OpKind.CONTRACTION, OpKind.CONVOLUTION) and len(op.inputs) < 2):
-        yield "lacks operands"
-    for operand in op.operands:
-        tensor, exprs = operand.tensor, operand.indexing_map
-        if len(exprs) != len(tensor.shape) or any(len(expr.coefficients) != len(op.extents) for expr in exprs):
-            yield "has an operand of another rank"
-        if tensor.element_type not in ELEMENT_BITS or any(size < 1 for size in tensor.shape):
-            yield "has an operand of no known size"
-        if operand.producer is not None and not 0 <= operand.producer < index:
-            yield "reads what is made later"
-        if any(not 0 <= dim < len(tensor.shape) for dim in operand.padded):
-            yield "pads a dimension that is not there"

@@ -1,19 +1,37 @@
-"""Which measured tasks are nearest to a dispatch: the order in which their candidates are worth a look."""
+"""Which known tasks are nearest to a dispatch: the order in which their candidates are worth a look."""
 
 import math
-from collections.abc import Iterable
-from heapq import nsmallest
+from collections.abc import Callable, Iterable
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
-from mlir_sched.corpus.measured_task import MeasuredTask, default_space
+from mlir_sched.corpus.known_task import KnownTask, default_space
+from mlir_sched.corpus.measured_task import MeasuredTask
 from mlir_sched.payload import Dispatch, family_of
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 
+Order: TypeAlias = Callable[[KnownTask], tuple[Any, ...]]
+"""A key to sort by; the first entry says whether a task is of another family."""
 
-def nearest(tasks: Iterable[MeasuredTask], dispatch: Dispatch, target: Target, count: int) -> tuple[MeasuredTask, ...]:
-    """Return up to ``count`` tasks for the same kind of target, the nearest to a dispatch first.
+
+def nearest(known: Iterable[KnownTask], dispatch: Dispatch, target: Target, count: int) -> tuple[MeasuredTask, ...]:
+    """Return up to ``count`` tasks for the same kind of target, the nearest to a dispatch first (:func:`nearness`).
+
+    Each dispatch is there once: of its tasks with candidates, the nearest one.
+    """
+    found = dict[Dispatch, MeasuredTask]()
+    of_kind = (task for task in known if task.target.name == target.name)
+    for task in sorted(of_kind, key=nearness(dispatch, target)):
+        if len(found) == count:
+            break
+        if task.dispatch not in found and (measured := task.as_measured) is not None:
+            found[task.dispatch] = measured
+    return tuple(found.values())
+
+
+def nearness(dispatch: Dispatch, target: Target) -> Order:
+    """Return the order of tasks by how near they are to a dispatch on a target.
 
     First come those of its family with its sketches, then others of its family, then all others; of equals those
     nearest in size (:func:`distance`), then those with vectors of the same width, of the same machine, and for as many
@@ -21,7 +39,7 @@ def nearest(tasks: Iterable[MeasuredTask], dispatch: Dispatch, target: Target, c
     """
     family, sketches = family_of(dispatch), DesignSpace(default_space(target), dispatch, target).sketches
 
-    def rank(task: MeasuredTask) -> tuple[Any, ...]:
+    def order(task: KnownTask) -> tuple[Any, ...]:
         other = task.family != family
         return (
             other,
@@ -34,10 +52,13 @@ def nearest(tasks: Iterable[MeasuredTask], dispatch: Dispatch, target: Target, c
             task.context,
         )
 
-    return tuple(nsmallest(count, (task for task in tasks if task.target.name == target.name), key=rank))
+    return order
 
 
 def distance(one: Dispatch, other: Dispatch) -> float:
-    """Return the sum of the |log2| ratios of the extents of the roots' loops; a loop that one lacks has extent 1."""
-    extents = zip_longest(one.root.extents, other.root.extents, fillvalue=1)
+    """Return the sum of the |log2| ratios of the extents of the loops of the two ops that decide the families.
+
+    A loop that one lacks has extent 1. What is fused with the ops does not count.
+    """
+    extents = zip_longest(one.main_op.extents, other.main_op.extents, fillvalue=1)
     return sum(abs(math.log2(first / second)) for first, second in extents)

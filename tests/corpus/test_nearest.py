@@ -10,7 +10,7 @@ from measured_tasks import measured_task
 from replayed_run import TARGET, matmul_dispatch
 
 from mlir_sched.corpus import Corpus, MeasuredTask
-from mlir_sched.corpus.nearest import distance
+from mlir_sched.corpus.nearest import distance, nearness
 from mlir_sched.payload import Dispatch
 from mlir_sched.targets.target import Target
 
@@ -56,12 +56,19 @@ def test_of_equals_the_width_of_vectors_counts_before_the_machine_then_threads_t
         task("a", ASKED),
         task("a", ASKED, context="threads=2"),
     ]
-    assert nearest(*tasks) == ["a1", "a2", "b1", "a1", "a1"]
+    ordered = sorted(tasks, key=nearness(ASKED, TARGET))
+    assert [each.key + each.context[8:] for each in ordered] == ["a1", "a2", "b1", "a1", "a1"]
     wide = replace(ELSEWHERE, cores=2)
     assert Corpus((task("a", ASKED, wide), task("b", ASKED, several))).nearest(ASKED, TARGET, 1)[0].key == "b"
     narrow, elsewhere = task("a", ASKED, NARROW), task("b", ASKED, ELSEWHERE)
     assert narrow.sketches == elsewhere.sketches
     assert Corpus((narrow, elsewhere)).nearest(ASKED, TARGET, 1) == (elsewhere,)
+
+
+def test_a_dispatch_is_near_once_as_the_task_that_comes_first() -> None:
+    several = replace(TARGET, cores=4)
+    tasks = [task("c", ASKED, several), task("b", ASKED), task("a", matmul_dispatch(64, 64, 64)), task("d", ASKED)]
+    assert nearest(*tasks) == ["b1", "a1"]
 
 
 def test_tasks_of_another_kind_of_target_are_not_near() -> None:
@@ -72,4 +79,6 @@ def test_a_distance_is_symmetric_and_lacks_no_loop() -> None:
     product = matmul_dispatch(128, 256, 64)
     assert distance(product, matmul_dispatch(64, 512, 64)) == 2.0
     with_epilogue = rule_ops.dispatch(rule_ops.matmul(64, m=128, n=256), rule_ops.epilogue("f32", (), 128, 256))
-    assert distance(product, with_epilogue) == distance(with_epilogue, product) == 6.0
+    assert distance(product, with_epilogue) == distance(with_epilogue, product) == 0.0
+    zeros = Dispatch((rule_ops.fill("f32", (128,)),), (0,))
+    assert distance(product, zeros) == distance(zeros, product) == 14.0
