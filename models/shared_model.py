@@ -54,6 +54,7 @@ class SharedCostModel:
         self._model = model
         self.max_rows = max_rows
         self._tasks: list[TaskModel] = []
+        self._sources: list[Measured] = []
         self._stale = False
 
     def task(self, space: Featured) -> TaskModel:
@@ -62,9 +63,26 @@ class SharedCostModel:
         Args:
             space: The task's space. What it says of the task (``dispatch``, ``target``) is told to the model.
         """
-        dispatch, target = getattr(space, "dispatch", None), getattr(space, "target", None)
-        self._tasks.append(TaskModel(self, self._model, space, ModelTask(len(self._tasks), dispatch, target)))
+        self._tasks.append(TaskModel(self, self._model, space, self._next_task(space)))
         return self._tasks[-1]
+
+    def add_source(self, space: Featured, traces: Sequence[Trace], seconds: NDArray[np.float64]) -> None:
+        """Have all fits know measured candidates of a dispatch that is not searched here.
+
+        They never change, and take no rows from the tasks: these have as many as without them.
+
+        Args:
+            space: As in :meth:`task`.
+            seconds: Seconds per call of each trace, > 0, ``[n_traces]``; infinite where it failed. They are compared
+                with each other alone.
+
+        Raises:
+            ValueError: A time is not positive.
+        """
+        if traces:
+            rows = TaskModel(self, self._model, space, self._next_task(space)).rows(traces)
+            self._sources.append(Measured(rows, _throughput(seconds)))
+            self.rows_changed()
 
     def rows_changed(self) -> None:
         """Have the next :meth:`refresh` refit the model."""
@@ -76,8 +94,9 @@ class SharedCostModel:
             self._stale = False
             total = sum(task.candidates for task in self._tasks)
             measured = [task.measured(self._share(task.candidates, total)) for task in self._tasks]
-            if any(len(each.rows) for each in measured):
-                self._model.fit([each for each in measured if len(each.rows)])
+            known = [each for each in (*self._sources, *measured) if len(each.rows)]
+            if known:
+                self._model.fit(sorted(known, key=lambda each: each.rows.task.group))
         return self._model.fitted
 
     def save(self, path: Path) -> None:
@@ -88,6 +107,10 @@ class SharedCostModel:
     def fitted(self) -> bool:
         """Whether the model can predict."""
         return self._model.fitted
+
+    def _next_task(self, space: Featured) -> ModelTask:
+        number = len(self._tasks) + len(self._sources)
+        return ModelTask(number, getattr(space, "dispatch", None), getattr(space, "target", None))
 
     def _share(self, candidates: int, total: int) -> int:
         """Return how many rows of a task the model learns from: all, or its share if tasks have too many."""
@@ -152,13 +175,17 @@ class TaskModel:
         features = np.stack(list(self._features.values())[:count]) if self._features and count else np.empty((0, 0))
         return Measured(self._rows(list(self._traces.values())[:count], features), self._throughput[:count])
 
+    def rows(self, traces: Sequence[Trace]) -> Rows:
+        """Return what the model reads of traces."""
+        return self._rows(traces, self._featurise(traces))
+
     def predict(self, traces: Sequence[Trace]) -> NDArray[np.float64]:
         """Return a score per trace, ``[n_traces]``, higher is better."""
-        return self._model.predict(self._rows(traces, self._featurise(traces)))
+        return self._model.predict(self.rows(traces))
 
     def predict_with_spread(self, traces: Sequence[Trace]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return score and uncertainty per trace, both ``[n_traces]``."""
-        return self._model.predict_with_spread(self._rows(traces, self._featurise(traces)))
+        return self._model.predict_with_spread(self.rows(traces))
 
     def _rows(self, traces: Sequence[Trace], features: FloatArray) -> Rows:
         feeds = self._model.feeds
