@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from mlir_sched.corpus.places import given_store
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.database.record import StoredTask
@@ -45,6 +46,7 @@ from mlir_sched.tuning.journal import generation_of, keep_decisions
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod
+from mlir_sched.tuning.transfer import TransferPlan
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
@@ -107,6 +109,8 @@ def tune(
     path = require_program(model)
     weights = parameter_files(parameters)
     user_file = None if options.check_only else user_store_file(options.user_store)
+    if options.transfer_store:
+        given_store(options.transfer_store).close()  # refused before anything is compiled
     start = time.monotonic()
     claim = claim_of(
         path, weights, options.target, options.result_target, replace=options.replace, store=store, modules=modules
@@ -123,6 +127,8 @@ def tune(
             require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
+            transfer_notes = list[str]()
+            plan = TransferPlan.of(options, records, user_file, generation, transfer_notes.append)
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
@@ -143,6 +149,7 @@ def tune(
                     generation=generation,
                     start_from=start_from,
                     drawn=meter.drawn,
+                    transfer=plan,
                 )
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
@@ -180,7 +187,7 @@ def tune(
                     emission = meter.emission(variants, best.built, finalists, TimeLeft(end))
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
-                notes = [users.note] if users.note else []
+                notes = [*transfer_notes, *([users.note] if users.note else [])]
                 try:
                     decisions, ratio = result.program.decisions, result.program.tuned.ratio
                     keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)

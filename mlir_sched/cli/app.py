@@ -159,6 +159,13 @@ def tune(
             show_default="in your data folder; off where CI is set",
         ),
     ] = None,
+    transfer: Annotated[
+        str,
+        typer.Option(
+            help="Begin from candidates of other dispatches: off, auto (stores, what is shipped) or a further store.",
+            metavar="off|auto|FILE",
+        ),
+    ] = "off",
     threads: Annotated[
         int | None,
         typer.Option(help="CPU threads the tuned program may run on.", show_default="all cores, as in iree-run-module"),
@@ -224,8 +231,8 @@ def tune(
         options = TuneOptions(
             target=described_by(target, target_description), templates=templates,
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
-            fresh=fresh, replace=replace, max_weights=max_weights, user_store=user_store, check_only=check_only,
-            inputs=inputs or (), reference=reference or (),
+            fresh=fresh, replace=replace, max_weights=max_weights, user_store=user_store, transfer=transfer,
+            check_only=check_only, inputs=inputs or (), reference=reference or (),
         )  # fmt: skip
         method = SearchMethod.of(strategy, cost_model, scheduler)
         code = run_tune(model, output, options, method, store, module or (), parameters or (), out)

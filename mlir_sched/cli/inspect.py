@@ -15,8 +15,9 @@ from mlir_sched.replaying.inspection import (
     inspect_path,
 )
 from mlir_sched.replaying.user_store_view import UserStoreView, view_user_store
-from mlir_sched.text import console, decisions, failures, mebibytes, median, say, speedup, table, value
+from mlir_sched.text import console, decisions, failures, mebibytes, median, say, speedup, table, threads, value
 from mlir_sched.trace import Decision
+from mlir_sched.tuned_folder.transferred import TransferResult
 
 
 def run_inspect(path: str | None, user_store: bool, script: bool, output: Output) -> int:
@@ -57,6 +58,7 @@ def _print_library(view: LibraryView) -> None:
         say(f"flags: {' '.join(view.folder.flags)}")
         if view.folder.problem:
             say(f"problem: {view.folder.problem}")
+        say(*_transfer_lines(view.folder.transfer))
     if view.program:
         console().print(_decision_table("the whole program", view.program))
     if view.problem:
@@ -67,6 +69,18 @@ def _print_library(view: LibraryView) -> None:
         say("no dispatch is tuned here: the flags are all there is")
     for sequence in view.sequences:
         _print_sequence(sequence)
+
+
+def _transfer_lines(transfer: TransferResult | None) -> list[str]:
+    """Return the lines on what a search began from, one per source behind the first."""
+    if transfer is None:
+        return []
+    sources = (
+        f"  {each.place}: {each.name} ({each.description}) on {each.processor}, {threads(each.threads)}, "
+        f"{each.candidates} candidates"
+        for each in transfer.sources
+    )
+    return [transfer.words, *sources]
 
 
 def _print_sequence(sequence: SequenceView) -> None:

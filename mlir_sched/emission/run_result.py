@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched import __version__
+from mlir_sched.corpus.sources import OTHER_MACHINES, Asked, Source
 from mlir_sched.database.record import context_parts, describe, measuring_context
 from mlir_sched.database.store import RecordStore
 from mlir_sched.emission.ablation import ablation
@@ -17,10 +18,12 @@ from mlir_sched.program.repair import repair_notes
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.variants.tunability import tunable_share
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult, Weights
+from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -81,7 +84,7 @@ def result_of(
             *map(_checked_little, emission.program.constant_outputs),
             *((OF_DECIDING_SESSION,) if emission.program.of_deciding_session else ()),
             *filter(None, (emission.lost_figures, *(search.stopped for search in best.searches))),
-            *others_measured(run.store, [task.key for task in best.tasks], measuring_context(best.target)),
+            *_not_used(run, best),
         ),
         dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),
@@ -98,7 +101,32 @@ def result_of(
         values=digests_of(best.built.model.values),
         processor=run.target.processor,
         measured=emitted.was_run,
+        transfer=_transferred(best),
     )
+
+
+def _transferred(best: ProgramSearch) -> TransferResult | None:
+    """Return what the search of a program began from; None where it was to begin from nothing."""
+    transfer, searches = best.run.transfer, best.searches
+    if not transfer.digest:
+        return None
+    known = [transfer.sources_of(Asked(s.task.dispatch, best.target)) if s.task.dispatch else () for s in searches]
+    accuracies = [s.foreseen for s, found in zip(searches, known, strict=True) if found and s.foreseen is not None]
+    return TransferResult(
+        searched=len(searches),
+        with_sources=sum(bool(found) for found in known),
+        sources=tuple(_source(each, best.target) for each in dict.fromkeys(s for found in known for s in found)),
+        accuracy=float(np.mean(accuracies)) if accuracies else None,
+        judged=len(accuracies),
+    )
+
+
+def _source(source: Source, target: Target) -> SourceResult:
+    task = source.measured
+    machine = dict(task.target.machine)
+    processor = machine.get("cpu") or machine.get("device") or task.target.processor
+    place = OTHER_MACHINES if source.is_elsewhere(target) else source.place.value
+    return SourceResult(task.name, describe(task.dispatch), place, processor, task.target.cores, len(task.measured))
 
 
 def _weights(variants: BuiltVariants, emitted: str) -> Weights:
@@ -173,6 +201,13 @@ def _accuracy(searches: Sequence[TaskSearch]) -> float | None:
     return float(np.mean(judged)) if judged else None
 
 
+def _not_used(run: TuningRun, best: ProgramSearch) -> tuple[str, ...]:
+    """Return what the store has of other machines and versions where the search does not begin from it."""
+    if run.transfer.digest:
+        return ()
+    return others_measured(run.store, [task.key for task in best.tasks], measuring_context(best.target))
+
+
 def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) -> tuple[str, ...]:
     """Return one sentence on records that do not count in a context; none if there are no such records.
 
@@ -188,7 +223,8 @@ def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) 
         return ()
     differing, keys = max(found.items(), key=lambda item: len(item[1]))
     of_all = f"{len(keys)} of the dispatches" if len(keys) > 1 else "a dispatch"
-    return (f"the store has records of {of_all} from another machine or version ({differing}), which are not used",)
+    where = f"from another machine or version ({differing})"
+    return (f"the store has records of {of_all} {where}, which are not used without --transfer",)
 
 
 def _machine(context: str) -> dict[str, str]:

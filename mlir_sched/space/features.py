@@ -35,6 +35,8 @@ KINDS = (
 GLOBAL = 14
 COUNT = GLOBAL + LEVELS * PER_LEVEL + len(NOTES) + len(KINDS)
 """Number of features."""
+WORKGROUPS, EVENNESS = 2, 3
+"""Columns of the number of workgroups, scaled, and of the share of time in which cores that run them all have work."""
 
 
 def featurise(schedule: Schedule, sketch: str) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler.flags import library_in, read_response_file, without_library
+from mlir_sched.database.serialisation import load
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import LoadCost
 from mlir_sched.sampling import Value
@@ -14,6 +15,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tuned_folder.installation import emission_of
 from mlir_sched.tuned_folder.names import LIBRARY, SUMMARY
 from mlir_sched.tuned_folder.result import Loading
+from mlir_sched.tuned_folder.transferred import TransferResult
 
 _FIELDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("target",): str,
@@ -106,6 +108,15 @@ class TunedFolder:
             found = self._program["loading"]
             return Loading(*(LoadCost.of(found[name]) for name in ("untuned", "tuned")))
         except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+
+    @property
+    def transfer(self) -> TransferResult | None:
+        """What the search began from; None where that was nothing, or the summary does not say."""
+        found = self.summary.get("transfer")
+        try:
+            return load(TransferResult, json.dumps(found)) if found is not None else None
+        except ValueError:
             return None
 
     @property

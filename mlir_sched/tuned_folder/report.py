@@ -77,6 +77,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 {_escape(versions)}.{interrupted}
 {_model_accuracy(result)}</p>
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
+{_transfer(result)}
 {failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}{_notes(result)}
 {_program_curve(result)}<h2>Best so far against trials</h2>
 {_image("Best speed-up so far against trials", picture)}
@@ -121,6 +122,24 @@ def _model_accuracy(result: TuneResult) -> str:
     if result.model_accuracy is None:
         return ""
     return f"In {result.model_accuracy:.0%} of the pairs of new candidates the cost model put the faster one first."
+
+
+def _transfer(result: TuneResult) -> str:
+    """Return what the search began from, with a row per source that opens on a click; empty where it was nothing."""
+    if result.transfer is None:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{_escape(each.name)}</td><td>{_escape(each.description)}</td><td>{_escape(each.place)}</td>"
+        f'<td>{_escape(each.processor)}</td><td class="number">{each.threads}</td>'
+        f'<td class="number">{each.candidates}</td></tr>'
+        for each in result.transfer.sources
+    )
+    return f"""<details><summary>{_escape(result.transfer.words)}</summary>
+<div class="wide"><table><tr><th>dispatch</th><th>ops</th><th>from</th><th>measured on</th><th>threads</th>
+<th>candidates</th></tr>
+{rows}
+</table></div></details>
+"""
 
 
 def _image(alt: str, png: bytes) -> str:

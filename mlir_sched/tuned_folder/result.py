@@ -9,6 +9,7 @@ from mlir_sched.outcome import LoadCost, Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions, mebibytes, seconds
 from mlir_sched.tuned_folder.decision_worth import Ablation
+from mlir_sched.tuned_folder.transferred import TransferResult
 
 SUMMARY_VERSION = 1
 """The form of ``summary.json``; a change that readers have to know of raises it."""
@@ -289,6 +290,7 @@ class TuneResult:
         values: Digests of the inputs that the user gave and of the reference for them, by function.
         processor: What the program was timed on, or is for.
         measured: Whether programs were run. If not, all times are estimates of a model, and no numbers were checked.
+        transfer: What the search began from; None where it was to begin from nothing.
     """
 
     summary_version: int = field(default=SUMMARY_VERSION, init=False)
@@ -323,6 +325,7 @@ class TuneResult:
     lost_figures: str = ""
     processor: str = ""
     measured: bool = True
+    transfer: TransferResult | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -361,14 +364,20 @@ class TuneResult:
         """Return the result as JSON data (``summary.json``): all fields, and the properties in :data:`SUMMARISED`."""
         data = asdict(self)
         data["program"] |= _summarised(self.program)
+        if self.transfer is not None:
+            data["transfer"] |= _summarised(self.transfer)
         for entry, dispatch in zip(data["dispatches"], self.dispatches, strict=True):
             entry |= _summarised(dispatch)
         return data
 
 
-SUMMARISED: Mapping[type, tuple[str, ...]] = {ProgramResult: ("gained",), DispatchResult: ("speedup",)}
+SUMMARISED: Mapping[type, tuple[str, ...]] = {
+    ProgramResult: ("gained",),
+    DispatchResult: ("speedup",),
+    TransferResult: ("words",),
+}
 """The properties that ``summary.json`` has behind the fields of a class."""
 
 
-def _summarised(result: ProgramResult | DispatchResult) -> dict[str, Any]:
+def _summarised(result: ProgramResult | DispatchResult | TransferResult) -> dict[str, Any]:
     return {name: getattr(result, name) for name in SUMMARISED[type(result)]}

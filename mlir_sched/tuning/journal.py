@@ -123,5 +123,6 @@ def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) ->
         *run.options.search_key(),
         *run.method.key(),
         [trace.key for trace in run.start_from],
+        *run.transfer.key,
     ]
     return "search-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -15,6 +15,9 @@ MOST = {"trials": 10**7, "minutes": 60 * 24 * 366, "round_size": 10**4, "threads
 """Largest numbers that are accepted: a year, and more candidates than a year has time for. They bound times and sizes
 of lists that a run computes from its budget; a target bounds the threads, too."""
 
+NO_TRANSFER, ALL_KNOWN = "off", "auto"
+"""What a search begins from, where no further store is given: nothing, or all that is known."""
+
 
 @dataclass(frozen=True)
 class TuneOptions:
@@ -40,6 +43,9 @@ class TuneOptions:
             ``iree-compile`` read, at least 1; by default nothing is left out for them.
         user_store: The file to which the run also adds what it measures, or ``off``; by default that of the environment
             variable ``MLIR_SCHED_STORE``, else one in the user's data folder, and none where ``CI`` is set.
+        transfer: What the search begins from: ``off``; ``auto`` for the candidates of other dispatches that the run's
+            store, the user's store and mlir-sched itself have; or a further store beside these, as a file or SQLAlchemy
+            URL, which stays as it is. Off until it is measured what this is worth.
         check_only: Run nothing: candidates for a device that need not be there (``cuda:sm_90``) are assembled, and a
             model estimates their times.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
@@ -61,6 +67,7 @@ class TuneOptions:
     replace: bool = False
     max_weights: float | None = None
     user_store: str | Path | None = None
+    transfer: str | Path = NO_TRANSFER
     check_only: bool = False
     inputs: Values = field(default=(), compare=False, repr=False)
     reference: Values = field(default=(), compare=False, repr=False)
@@ -74,6 +81,10 @@ class TuneOptions:
         if self.max_weights is not None and not 1 <= self.max_weights < math.inf:
             raise UserError(
                 f"max_weights must be at least 1, which is what plain iree-compile needs, but got {self.max_weights}"
+            )
+        if self.fresh and self.transfer_store:
+            raise UserError(
+                f"a fresh start uses no records: leave out the store {self.transfer_store}, or do not start anew"
             )
         if self.target.endswith(":"):
             raise UserError(f"the target {self.target!r} names no device behind the colon; leave the colon out")
@@ -89,6 +100,11 @@ class TuneOptions:
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "inputs", {each.function: each.inputs for each in values})  # not read again
         object.__setattr__(self, "reference", {each.function: each.reference for each in values if each.reference})
+
+    @property
+    def transfer_store(self) -> str:
+        """The further store that the search begins from, too; empty for none."""
+        return "" if self.transfer in (NO_TRANSFER, ALL_KNOWN) else str(self.transfer)
 
     @property
     def result_target(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from mlir_sched.corpus.sources import Asked
 from mlir_sched.database.record import StoredTask
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.evaluator import UntunedError
@@ -97,6 +98,7 @@ class ProgramSearch:
 
     def __post_init__(self) -> None:
         self._model = self.run.method.shared_model()
+        self.run.transfer.teach(self._model)
 
     def work(self, allowance: Allowance, found: Sequence[FoundTrace] = ()) -> Iterator[Work]:
         """Go on until the end of an allowance, or until nothing is left to try.
@@ -355,11 +357,13 @@ class ProgramSearch:
         assert untuned is not None
         space = self.run.design(self.run.space, task.dispatch, self.target)
         strategy = self.run.method.strategy_for(space, self._model, self.run.options.seed, index)
-        starts, history = self.run.starts(space), TaskHistory(untuned)
+        given, history = self.run.starts(space), TaskHistory(untuned)
         search = TaskSearch(
-            task, space, strategy, stored, history, starts, drawn=self.run.drawn if strategy.preselected else 1
+            task, space, strategy, stored, history, given, drawn=self.run.drawn if strategy.preselected else 1
         )
         search.warm_start()
+        starts = self.run.transfer.starts_of(Asked(task.dispatch, self.target))
+        search.begin_with(starts, self.run.options.round_size // 2)
         self.searches.append(search)
         self.tell(Phase.UNTUNED)
 

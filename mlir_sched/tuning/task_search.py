@@ -1,8 +1,9 @@
 """The inner loop: rounds of one task, each of which asks the strategy for candidates and learns from their outcomes."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
@@ -41,10 +42,13 @@ class TaskSearch:
         history: What this run knows of the task's candidates.
         starts: Traces, not tried yet, that come before the strategy's own.
         chosen: Traces that the strategy suggested for the next round, ahead of that round.
+        lent: Traces of other dispatches, repaired, that share the first round with the strategy's own.
         drawn: Traces per candidate of the first round, which are the best of them by the estimates of a model.
         exhausted: Whether the strategy has nothing left, all candidates of the last round met internal errors, or the
             untuned code failed.
         stopped: How the untuned code failed; empty when it did not.
+        foreseen: How well the cost model ranked the candidates of the first round, before it had learnt from any of the
+            task (``pair_accuracy``); None where it could not, or records came before.
         handed_out: The last work of this process, if there was any.
     """
 
@@ -55,9 +59,11 @@ class TaskSearch:
     history: TaskHistory
     starts: Sequence[Trace] = ()
     chosen: Sequence[Trace] = ()
+    lent: Sequence[Trace] = ()
     drawn: int = 1
     exhausted: bool = False
     stopped: str = ""
+    foreseen: float | None = None
     handed_out: list[CandidateWork] = field(default_factory=list)
     _measured: int = 0
 
@@ -75,6 +81,22 @@ class TaskSearch:
         """Have a trace tried before the strategy's own, after the traces that were given earlier."""
         self.starts = [*self.starts, trace]
 
+    def begin_with(self, traces: Iterable[Trace], most: int) -> None:
+        """Have traces of other dispatches tried in the first round; a task with records of its own begins with these.
+
+        They come after the traces that were given, and are at most half of those behind them, however few are tried.
+        Those that do not fit in are dropped.
+
+        Args:
+            most: Most traces that are taken, the first that fit; no more are asked for.
+        """
+        if not self.history.records:
+            for trace in traces:
+                if len(self.lent) >= most:
+                    break
+                if (fitted := self.fitted(trace)) is not None:
+                    self.lent = [*self.lent, fitted]
+
     def prepare(self, size: int) -> list[str]:
         """Choose up to ``size`` candidates for the next round ahead of it, and return the scripts of all of them.
 
@@ -83,9 +105,11 @@ class TaskSearch:
         if self._estimates:
             return []
         first = self.starts[:size]
-        self.strategy.exclude(first)
-        self.chosen = [*self.chosen, *self.strategy.suggest(max(0, size - len(first) - len(self.chosen)))]
-        candidates = map(self._candidate, [*first, *self.chosen])
+        lent = self._lent(size - len(first))
+        self.strategy.exclude([*first, *lent])
+        known = len(first) + len(lent) + len(self.chosen)
+        self.chosen = [*self.chosen, *self.strategy.suggest(max(0, size - known))]
+        candidates = map(self._candidate, [*first, *_alternating(self.chosen, lent)])
         return [candidate.script for candidate in candidates if candidate.script]
 
     def round(self, size: int, limit: int, lookahead: Lookahead | None = None) -> Generator[Work, None, Round]:
@@ -97,6 +121,7 @@ class TaskSearch:
             size: Candidates of a whole round.
             lookahead: Says what follows the round.
         """
+        unknown = not self.history.records
         traces, errors = yield from self._suggest(size, limit)
         if not traces:
             self.exhausted = True
@@ -105,6 +130,8 @@ class TaskSearch:
         self.strategy.release(trace for trace in traces[limit:] if trace.key not in waiting)
         before = self.history.best_trace()
         records = yield from self._evaluated(traces[:limit], lookahead)
+        if unknown:
+            self.foreseen = next(iter(self.strategy.rank_accuracy), None)
         self.exhausted = bool(self.stopped) or all(_internal_error(record) for record in records)
         self.history.end_round(len(records))
         best = self.history.best_trace()
@@ -124,7 +151,8 @@ class TaskSearch:
             repaired = self.space.repaired(trace)
         except IllegalTraceError:
             return None
-        known = repaired.key in self.history.records or any(repaired.key == start.key for start in self.starts)
+        given = (*self.starts, *self.lent)
+        known = repaired.key in self.history.records or any(repaired.key == each.key for each in given)
         return None if known else repaired
 
     @property
@@ -171,21 +199,26 @@ class TaskSearch:
         Yields:
             Estimates of the strategy's first traces, where there is a model: as many as ``limit`` candidates need.
         """
-        first, self.starts = list(self.starts[:count]), self.starts[limit:]
-        self.strategy.exclude(first)
-        given = {trace.key for trace in first}
-        first += [t for t in self.chosen if t.key not in self.history.records and t.key not in given]
+        first, self.starts = self.starts[:count], self.starts[limit:]
+        lent, self.lent = self._lent(count - len(first)), ()
+        self.strategy.exclude([*first, *lent])
+        given = {trace.key for trace in (*first, *lent)}
+        own = [t for t in self.chosen if t.key not in self.history.records and t.key not in given]
         self.chosen = ()
-        wanted = max(0, count - len(first))
+        wanted = max(0, count - len(first) - len(lent) - len(own))
         if not self._estimates:
-            return [*first, *self.strategy.suggest(wanted)], ()
+            return [*first, *_alternating([*own, *self.strategy.suggest(wanted)], lent)], ()
         drawn = [self._candidate(trace) for trace in self.strategy.suggest(wanted * self.drawn)[: limit * self.drawn]]
         work = EstimateWork(self.task, [candidate.script for candidate in drawn if not candidate.problem])
         yield work
         seconds = iter(work.seconds)
         estimated = [None if candidate.problem else next(seconds) for candidate in drawn]
         chosen = preselect([candidate.trace for candidate in drawn], estimated, wanted)
-        return [*first, *chosen], work.internal_errors
+        return [*first, *_alternating([*own, *chosen], lent)], work.internal_errors
+
+    def _lent(self, count: int) -> list[Trace]:
+        """Return the lent traces for a round with room for ``count`` candidates behind those that were given."""
+        return list(self.lent[: max(0, count) // 2])
 
     def _evaluated(
         self, traces: Sequence[Trace], lookahead: Lookahead | None = None
@@ -236,6 +269,11 @@ class TaskSearch:
         untuned = self.history.untuned
         self.history.learn(records)
         self.strategy.observe([_observation(trace, record.outcome, untuned) for trace, record in learned])
+
+
+def _alternating(first: Sequence[Trace], second: Sequence[Trace]) -> list[Trace]:
+    """Return the traces of both in turns, so that the second are at most half of those at the front."""
+    return [trace for pair in zip_longest(first, second) for trace in pair if trace is not None]
 
 
 def demand_of(task: Task) -> Demand | None:

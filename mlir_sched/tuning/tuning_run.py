@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+from mlir_sched.corpus.sources import Asked
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
 from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
@@ -26,6 +27,7 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuning.budget import Budget
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
+from mlir_sched.tuning.transfer import Transfer, TransferPlan
 
 T = TypeVar("T")
 DesignSpaces: TypeAlias = Callable[[Space, Dispatch, Target], DesignSpace]
@@ -77,6 +79,7 @@ class TuningRun:
         key: The same in every process that works on this run; the run's decisions are kept under this key.
         clock: Counts the seconds of all processes that work on this run.
         drawn: Traces per candidate of a task's first round (``TaskSearch``).
+        transfer: What its searches begin from.
     """
 
     options: TuneOptions
@@ -91,6 +94,7 @@ class TuningRun:
     budget: Budget
     drawn: int = 1
     design: DesignSpaces = DesignSpace
+    transfer: Transfer = field(default_factory=Transfer)
 
     @staticmethod
     def of(
@@ -106,15 +110,23 @@ class TuningRun:
         start_from: Sequence[Trace] = (),
         drawn: int = 1,
         design: DesignSpaces = DesignSpace,
+        transfer: TransferPlan | None = None,
     ) -> TuningRun:
         """Return the run on a model, begun now or resumed.
 
         Args:
             options, target, space, store, method, generation, start_from, drawn, design: As the attributes.
             start: When this process began with the run, by ``time.monotonic()``.
+            transfer: Finds what its searches begin from; by default they begin from nothing.
         """
         method = method or SearchMethod()
         asked = _asked(options, method, target, space, built, start_from, generation, drawn)
+        known = Transfer()
+        if transfer is not None:
+            asked = [*asked, *transfer.key]
+            searched = _searched(built, space, target, generation)
+            known = transfer.decided(store, f"transfer-{_digest(asked)}", searched)
+            asked = [*asked, *known.key]
         key = "run-" + _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, "clock-" + _digest(asked), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
@@ -127,7 +139,9 @@ class TuningRun:
             options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, least_s=least_s, finalist_s=each_s
         )
         given = tuple(start_from)
-        run = TuningRun(options, target, space, store, method, given, generation, key, clock, budget, drawn, design)
+        run = TuningRun(
+            options, target, space, store, method, given, generation, key, clock, budget, drawn, design, known
+        )
         for each in built:
             run.costs.add(WorkCost(WorkKind.BUILD, each.variant.name, 1, each.build_s))
         return run
@@ -200,6 +214,19 @@ def _asked(
         drawn,
         *options.bounds().items(),
     ]
+
+
+def _searched(
+    built: Sequence[BuiltVariant], space: Space, target: Target, generation: int
+) -> dict[tuple[str, str], Asked]:
+    """Return the dispatches that can be searched, each with its target, by the key and the context of their records."""
+    found = dict[tuple[str, str], Asked]()
+    for each in built:
+        context = measuring_context(each.on(target), generation=generation)
+        for task in each.model.tasks:
+            if task.dispatch is not None and can_tune(task, space, target):
+                found[task.key, context] = Asked(task.dispatch, each.on(target))
+    return found
 
 
 def _digest(asked: Sequence[object]) -> str:

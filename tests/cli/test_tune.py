@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from command_line import COMMAND, OPTIONS, TRIALS, Cli, Ended, run
+from command_line import COMMAND, MODEL, OPTIONS, TRIALS, Cli, Ended, run
 
 from mlir_sched import pipeline
 from mlir_sched.database import RecordStore
@@ -195,3 +195,20 @@ def test_a_program_in_which_nothing_can_have_a_script_is_no_error_and_its_folder
     assert (cli.folder / "tuned" / "flags.txt").exists()
     assert "nothing to schedule" in (cli.folder / "tuned" / "report.html").read_text()
     assert cli("replay", "tuned", "plain.mlir").code == 0
+
+
+@pytest.mark.landing
+def test_a_run_begins_from_what_another_run_left_in_the_users_store(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
+    shutil.copyfile(tuned[0] / "user.sqlite", tmp_path / "user.sqlite")
+    (tmp_path / "model.mlir").write_text(MODEL.replace("128x256", "96x320"))
+    options = ("--user-store", "user.sqlite", "--transfer", "auto")
+    ended = run(tmp_path, "tune", "model.mlir", *OPTIONS, *options)
+    assert ended.returncode == 0, ended.stderr
+    words = "1 of 1 dispatches begin from what "
+    assert words in ended.stdout
+    summary = json.loads((tmp_path / "tuned" / "summary.json").read_text())["transfer"]
+    assert "your store" in [source["place"] for source in summary["sources"]]
+    assert summary["words"].startswith(words)
+    shown = run(tmp_path, "inspect", "tuned").stdout
+    assert summary["words"] in shown
+    assert "  your store: " in shown

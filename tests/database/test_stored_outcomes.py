@@ -168,9 +168,8 @@ def test_records_of_another_machine_are_mentioned_and_what_the_user_chose_is_not
     assert others_measured(store, [TASK.key], measuring_context(here, generation=1)) == ()
     searched(store, Outcomes(), target=there)
     (text,) = others_measured(store, [TASK.key, "unknown"], measuring_context(here))
-    assert text == (
-        "the store has records of a dispatch from another machine or version (runtime 3.14.0), which are not used"
-    )
+    where = "from another machine or version (runtime 3.14.0)"
+    assert text == f"the store has records of a dispatch {where}, which are not used without --transfer"
     assert others_measured(store, ["unknown"], measuring_context(here)) == ()
 
 

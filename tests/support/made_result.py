@@ -15,6 +15,7 @@ from mlir_sched.tuned_folder.result import (
     TuneResult,
     Weights,
 )
+from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
 
 
 def timing(median_s: float, ratio: float = 1.0) -> Timing:
@@ -56,6 +57,9 @@ LOADING = Loading(LoadCost(0.3, 100 * 2**20, 90 * 2**20), LoadCost(1.2, 190 * 2*
 WEIGHTS = Weights(90 * 2**20, 92 * 2**20)
 WHOLE = replace(
     RESULT,
+    transfer=TransferResult(
+        3, 2, (SourceResult("d_1", "linalg.matmul 4x4x4", "your store", "a CPU", 1, 96),) * 2, 0.71, 2
+    ),
     program=replace(
         RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3), loading=LOADING, weights=WEIGHTS
     ),

@@ -1,6 +1,7 @@
 """A search over two synthetic tasks with replayed measurements, run as a program so that it can be killed.
 
-Usage: ``python replayed_run.py STORE LOG TRIALS``. Every candidate that is measured is appended to LOG at once.
+Usage: ``python replayed_run.py STORE LOG TRIALS [BEGIN_FROM]``. Every candidate that is measured is appended to LOG at
+once.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, SearchState
 from mlir_sched.tuning.search_method import SearchMethod
+from mlir_sched.tuning.transfer import TransferPlan
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
 
@@ -96,11 +98,14 @@ def program_search(
     profile: ProgramProfile | None = None,
     heard: Heard | None = None,
     method: SearchMethod = METHOD,
+    transfer: TransferPlan | None = None,
 ) -> ProgramSearch:
     """Return the search over the tasks of a program that has no other variants."""
     built = BuiltVariant(flagged("default"), Model("model.mlir", (), tuple(tasks), ()), b"", None, (), profile)
     space, start = Space.default(target), time.monotonic()
-    run = TuningRun.of(options, target, space, store, [built], start=start, method=method, start_from=start_from)
+    run = TuningRun.of(
+        options, target, space, store, [built], start=start, method=method, start_from=start_from, transfer=transfer
+    )
     return ProgramSearch(run, built, heard or Heard())
 
 
@@ -153,13 +158,14 @@ class HashedMeasurements(Evaluator):
                 )
 
 
-def main(store_path: str, log: str, trials: int) -> None:
+def main(store_path: str, log: str, trials: int, given: str = "off") -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
-        options = TuneOptions(trials=trials, round_size=8, seed=3)
-        search = searched(program_search(options, store, tasks), HashedMeasurements(Path(log)))
+        options = TuneOptions(trials=trials, round_size=8, seed=3, transfer=given)
+        plan = TransferPlan.of(options, store, None, 0, lambda note: print(note, file=sys.stderr))
+        search = searched(program_search(options, store, tasks, transfer=plan), HashedMeasurements(Path(log)))
         print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -12,6 +12,7 @@ from mlir_sched.tuned_folder.ablation_section import MEANING, ablation_section
 from mlir_sched.tuned_folder.decision_worth import RelativeSpeed
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.report import estimate_text, page
+from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
 
 
 def test_the_page_says_what_every_decision_is_worth() -> None:
@@ -101,3 +102,16 @@ def test_the_summary_holds_what_the_page_shows() -> None:
     assert unroll["best"]["changes"] == {"unroll": 2, "order": "rows"}
     assert unroll["best"]["verdict"] == "slower"
     assert data["curves"][0]["estimates"][1] == {"run_s": 90.0, "trials": 8, "program_s": 4.5e-4}
+
+
+def test_the_page_names_what_the_search_began_from() -> None:
+    source = SourceResult("d<1>", "linalg.matmul 4x4x4", "your store", "a CPU", 2, 96)
+    begun = TransferResult(3, 2, (source, replace(source, place="shipped")), 0.714, 2)
+    shown = page(replace(RESULT, transfer=begun), b"")
+    assert "2 of 3 dispatches begin from what 2 others showed (your store, shipped)" in shown
+    assert "the model put the faster one first in 71% of the pairs" in shown
+    assert "<td>d&lt;1&gt;</td><td>linalg.matmul 4x4x4</td><td>your store</td><td>a CPU</td>" in shown
+    assert "begin from" not in page(RESULT, b"")
+    nothing = replace(begun, with_sources=0, sources=(), accuracy=None)
+    assert "none of 3 dispatches begins from what others showed" in nothing.words
+    assert json.loads(json.dumps(replace(RESULT, transfer=begun).to_json()))["transfer"]["words"] == begun.words

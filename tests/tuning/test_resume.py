@@ -25,10 +25,9 @@ TRIALS = 40
 Key = tuple[str, str, str, int]
 
 
-def start(store: Path, log: Path, trials: int = TRIALS) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), str(store), str(log), str(trials)], stdout=subprocess.PIPE, text=True
-    )
+def start(store: Path, log: Path, trials: int = TRIALS, begin_from: str | Path = "off") -> subprocess.Popen[str]:
+    arguments = (SCRIPT, store, log, trials, begin_from)
+    return subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
 
 def records_of(path: Path) -> dict[Key, tuple[object, ...]]:
@@ -124,3 +123,24 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended(
     end = start(store, log).communicate()[0]
     assert end.strip() == f"{TRIALS} tried, {TRIALS // 2} measured"
     assert records_of(store) == uninterrupted
+
+
+@pytest.mark.landing
+def test_a_killed_run_goes_on_with_the_sources_that_it_chose(
+    uninterrupted: dict[Key, tuple[object, ...]], tmp_path: Path
+) -> None:
+    given, log = tmp_path / "given.sqlite", tmp_path / "log"
+    start(given, tmp_path / "given.log").communicate()
+    start(tmp_path / "whole.sqlite", tmp_path / "whole.log", begin_from=given).communicate()
+    whole = records_of(tmp_path / "whole.sqlite")
+    assert whole.keys() != uninterrupted.keys(), "it tries others than a run that begins from nothing"
+    log.touch()
+    process = start(tmp_path / "records.sqlite", log, begin_from=given)
+    while not log.stat().st_size and process.poll() is None:
+        time.sleep(0.001)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert len(records_of(tmp_path / "records.sqlite")) < len(whole)
+    given.write_text("what the sources came from is gone")
+    assert start(tmp_path / "records.sqlite", log, begin_from=given).communicate()[0].startswith(f"{TRIALS} tried, ")
+    assert records_of(tmp_path / "records.sqlite") == whole

@@ -1,0 +1,62 @@
+"""What the search of a run began from: plain data of the result."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """A dispatch that was measured before, and of which the search knew candidates.
+
+    Attributes:
+        name: Its symbol in the model that it was measured in first.
+        description: Its ops with their extents.
+        place: Where its measurements come from: ``this store``, ``the given store``, ``your store``, ``other machines``
+            (in one of the stores) or ``shipped``.
+        processor: What it was measured on.
+        threads: Threads that it was measured on.
+        candidates: How many of its candidates were used.
+    """
+
+    name: str
+    description: str
+    place: str
+    processor: str
+    threads: int
+    candidates: int
+
+
+@dataclass(frozen=True)
+class TransferResult:
+    """What the search of the program began from.
+
+    Attributes:
+        searched: Dispatches of the program that were searched.
+        with_sources: How many of them began from what others had shown.
+        sources: These others, each once.
+        accuracy: In which part of the pairs of a dispatch's first candidates the cost model put the faster one first,
+            before it knew any candidate of the dispatch: the mean over dispatches, 0.5 for chance; None where no
+            dispatch had two such candidates. The candidates were chosen for being fast, so that they are hard to rank.
+        judged: Over how many dispatches that is the mean.
+    """
+
+    searched: int
+    with_sources: int
+    sources: tuple[SourceResult, ...]
+    accuracy: float | None
+    judged: int
+
+    @property
+    def words(self) -> str:
+        """What the search began from, in one sentence."""
+        if not self.sources:
+            return f"none of {self.searched} dispatches begins from what others showed: none of their kinds is known"
+        places = ", ".join(dict.fromkeys(source.place for source in self.sources))
+        text = (
+            f"{self.with_sources} of {self.searched} dispatches begin from what {len(self.sources)} others showed "
+            f"({places})"
+        )
+        if self.accuracy is None:
+            return text
+        return (
+            f"{text}; of their first candidates the model put the faster one first in {self.accuracy:.0%} of the pairs"
+        )

@@ -1,0 +1,143 @@
+"""Transfer: what measurements of other dispatches give a search before its own first candidate."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from mlir_sched.corpus import Corpus
+from mlir_sched.corpus.places import opened_corpora
+from mlir_sched.corpus.sources import Asked, Place, Source, chosen_sources, dump_sources, load_sources, sources_of
+from mlir_sched.corpus.threads import spread_anew
+from mlir_sched.database import RecordStore
+from mlir_sched.models import SharedCostModel
+from mlir_sched.trace import Trace
+from mlir_sched.tuning.options import NO_TRANSFER, TuneOptions
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What the searches of a run begin from; without sources they begin from nothing. :meth:`of` makes it.
+
+    Attributes:
+        sources: The measured tasks, with as many candidates as are used.
+        rows: Whether the cost model learns from their candidates.
+        starts: Whether a task tries the best candidates of its nearest sources first.
+        digest: Tells what searches begin from apart; empty where nothing is looked for.
+    """
+
+    sources: tuple[Source, ...] = ()
+    rows: bool = True
+    starts: bool = True
+    digest: str = ""
+
+    @staticmethod
+    def of(
+        asked: Iterable[Asked],
+        corpora: Mapping[Place, Corpus],
+        *,
+        own: Collection[tuple[str, str]] = (),
+        rows: bool = True,
+        starts: bool = True,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> Transfer:
+        """Return what tasks begin from; arguments as of the attributes and of :func:`chosen_sources`."""
+        return Transfer.loaded(dump_sources(chosen_sources(asked, corpora, own, note)), rows=rows, starts=starts)
+
+    @staticmethod
+    def loaded(text: str, *, rows: bool = True, starts: bool = True) -> Transfer:
+        """Return what tasks begin from, with the sources of a text (:func:`dump_sources`)."""
+        digest = hashlib.sha256(f"{rows} {starts} {text}".encode()).hexdigest()[:16]
+        return Transfer(load_sources(text), rows, starts, digest)
+
+    @property
+    def key(self) -> list[str]:
+        """What tells searches apart: a part of the keys of runs and rounds; empty where nothing is looked for."""
+        return [self.digest] if self.digest else []
+
+    def teach(self, model: SharedCostModel) -> None:
+        """Have a cost model learn from the candidates that are legal today, as they are."""
+        if self.rows:
+            for source in self.sources:
+                task = source.measured
+                model.add_source(task.space, task.traces, task.seconds)
+
+    def sources_of(self, asked: Asked) -> tuple[Source, ...]:
+        """Return the sources of a task, the nearest first."""
+        return sources_of(asked, self.sources) if self.sources else ()
+
+    def starts_of(self, asked: Asked) -> Iterator[Trace]:
+        """Yield the best candidates of the nearest sources of a task, the nearest source's first.
+
+        Those of another number of threads are spread anew.
+        """
+        for source in self.sources_of(asked) if self.starts else ():
+            same = source.task.target.cores == asked.target.cores
+            for trace in source.best:
+                yield trace if same else spread_anew(asked.space, trace)
+
+
+@dataclass(frozen=True)
+class TransferPlan:
+    """How a run finds what it begins from.
+
+    Attributes:
+        name: Tells plans apart.
+        corpora: Opens what sources come from.
+        rows, starts: As of :class:`Transfer`.
+        note: Is told what cannot be read and costs no more.
+    """
+
+    name: str
+    corpora: Callable[[], AbstractContextManager[Mapping[Place, Corpus]]]
+    rows: bool = True
+    starts: bool = True
+    note: Callable[[str], None] = lambda _: None
+
+    @staticmethod
+    def of(
+        options: TuneOptions, store: RecordStore, user_file: Path | None, generation: int, note: Callable[[str], None]
+    ) -> TransferPlan | None:
+        """Return how a run with a store finds what it begins from; None where it is to begin from nothing.
+
+        Args:
+            user_file: The user's store; None for none.
+            generation: How often the user asked for a fresh start in the store.
+        """
+        if options.transfer == NO_TRANSFER:
+            return None
+        given = options.transfer_store
+        opened = partial(
+            opened_corpora,
+            store,
+            generation=generation,
+            fresh=options.fresh,
+            given=given,
+            user_file=user_file,
+            note=note,
+        )
+        return TransferPlan(f"transfer {given}", opened, note=note)
+
+    @property
+    def key(self) -> list[object]:
+        """What tells plans apart, as JSON data."""
+        return [self.name, self.rows, self.starts]
+
+    def decided(self, store: RecordStore, key: str, searched: Mapping[tuple[str, str], Asked]) -> Transfer:
+        """Return what a run begins from: with the sources that a process chose first under a key, else chosen now.
+
+        The store keeps the sources themselves. So what becomes of where they came from does not change the run.
+
+        Args:
+            searched: The tasks of the run by the key and the context of their records.
+        """
+
+        def chosen() -> str:
+            with self.corpora() as corpora:
+                return dump_sources(chosen_sources(searched.values(), corpora, searched.keys(), self.note))
+
+        return Transfer.loaded(store.decide(key, chosen), rows=self.rows, starts=self.starts)
