@@ -6,13 +6,18 @@ from typing import TypeAlias
 
 from benchmarks.strategies.verdict import Gate
 from mlir_sched.corpus import Corpus
+from mlir_sched.corpus.sources import Asked, Place
 from mlir_sched.models import SharedCostModel
+from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.task_search import TaskSearch
+from mlir_sched.tuning.transfer import Transfer
 
 Begin: TypeAlias = Callable[[TaskSearch, SharedCostModel, Corpus], None]
 """Gives a search and its model what the corpus says of its task, before the first round."""
 
 NO_GATE = Gate({})
+TRANSFER = Gate({2: 0.7, 8: 0.88, 24: 0.95})
+"""What the candidates of other shapes, measured on the same machine, have to be worth."""
 SCRATCH = "scratch"
 """The arm that gates compare with."""
 
@@ -20,6 +25,23 @@ SCRATCH = "scratch"
 def with_nothing(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
     """Begin as a task without a past."""
     del search, model, corpus
+
+
+def with_others(*, rows: bool, starts: bool) -> Begin:
+    """Return how to begin as a run does with the nearest tasks of the corpus.
+
+    Args:
+        rows: Whether the model learns from their candidates.
+        starts: Whether their best candidates are tried in the first round.
+    """
+
+    def begin(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+        asked = Asked(search.space.dispatch, search.space.target)
+        transfer = Transfer.of([asked], {Place.SHIPPED: corpus}, rows=rows, starts=starts)
+        transfer.teach(model)
+        search.begin_with(transfer.starts_of(asked), TuneOptions.round_size // 2)
+
+    return begin
 
 
 @dataclass(frozen=True)
@@ -42,5 +64,8 @@ class Arm:
 ARMS: Mapping[str, Arm] = {
     SCRATCH: Arm("the default search, which begins with random draws"),
     "random": Arm("random draws alone", strategy="random"),
+    "rows": Arm("the model learns from near tasks", with_others(rows=True, starts=False), gate=TRANSFER),
+    "starts": Arm("begins with the best of near tasks", with_others(rows=False, starts=True), gate=TRANSFER),
+    "transfer": Arm("both", with_others(rows=True, starts=True), gate=TRANSFER),
 }
 """The arms by name."""

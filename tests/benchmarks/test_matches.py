@@ -14,7 +14,7 @@ from replayed_run import TARGET, HashedMeasurements, matmul_dispatch, task_of
 from speedups import timing
 
 from benchmarks.strategies import matches as played
-from benchmarks.strategies.arms import Arm
+from benchmarks.strategies.arms import ARMS, Arm
 from benchmarks.strategies.matches import Setting, matches
 from mlir_sched.corpus import Corpus
 from mlir_sched.corpus.files import write_task
@@ -22,9 +22,13 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Verdict
 from mlir_sched.runner import RunResult
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.tuning.task_search import TaskSearch
 
 SHAPES = {"first": (64, 96, 32), "second": (128, 64, 48)}
+NEAR = (96, 96, 96)
+"""A product that the corpus knows."""
 
 
 class Heard:
@@ -94,10 +98,15 @@ def measured(tmp_path: Path) -> list[str]:
 def setting(tmp_path: Path) -> Callable[..., Setting]:
     """Return a function that makes a small setting, with a corpus of the first task and of another one."""
     files = []
-    for name, shape in {"known": (96, 96, 96), "own": SHAPES["first"]}.items():
+    for name, shape in {"known": NEAR, "own": SHAPES["first"]}.items():
         dispatch = matmul_dispatch(*shape)
         files.append(tmp_path / f"{name}.jsonl.gz")
-        write_task(files[-1], measured_task([timed(trace) for trace in draws(2, dispatch)], dispatch, key=name))
+        write_task(
+            files[-1],
+            measured_task(
+                [timed(trace, 1 + number) for number, trace in enumerate(draws(24, dispatch))], dispatch, key=name
+            ),
+        )
 
     def make(*arms: str, trials: int = 10, seeds: int = 2) -> Setting:
         return Setting(TARGET, arms, 2, trials, seeds, 4, tuple(files), tmp_path / "keep")
@@ -183,3 +192,18 @@ def test_a_match_with_other_arms_is_played_again_with_what_is_measured(
     (match, *_) = matches(setting("scratch", "same", seeds=1))
     assert list(match.courses) == ["scratch", "same"]
     assert measured(tmp_path) == before
+
+
+def test_arms_begin_with_what_near_tasks_say(
+    heard: Heard, setting: Callable[..., Setting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(played, "ARMS", ARMS)
+    (match, *_) = matches(setting("scratch", "rows", "starts", "transfer", trials=4, seeds=1))
+    scratch, rows, starts, both = (match.courses[arm].speedups for arm in match.courses)
+    task = task_of("first", matmul_dispatch(*SHAPES["first"]))
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(TARGET), task.dispatch, TARGET)
+    best = space.script(space.repaired(draws(24, matmul_dispatch(*NEAR))[-1]))
+    assert starts[1] == both[1] == pytest.approx(speedup(task.key, best)), "the second candidate is the best elsewhere"
+    assert starts[::2] == scratch[:2], "the others are its own"
+    assert rows[0] != scratch[0], "the model was taught before its first candidate"
