@@ -11,6 +11,7 @@ NOT_YET = "not measured yet"
 SYSTEMS: Mapping[str, Sequence[str]] = {
     "GPTune, Ansor: transfer": ("rows", "starts", "transfer"),
     "Bolt: templates": ("templates",),
+    "Templates and transfer": ("all",),
     "One-Shot Tuner": (),
     "Input sensitivity": (),
     "DynaTune, Ansor: the division of the minutes": (),

@@ -18,6 +18,8 @@ Begin: TypeAlias = Callable[[TaskSearch, SharedCostModel, Corpus], None]
 NO_GATE = Gate({})
 TRANSFER = Gate({2: 0.7, 8: 0.88, 24: 0.95})
 """What the candidates of other shapes, measured on the same machine, have to be worth."""
+TEMPLATES = Gate({8: 0.88})
+"""What templates have to be worth, where nothing was measured before."""
 SCRATCH = "scratch"
 """The arm that gates compare with."""
 
@@ -44,6 +46,19 @@ def with_others(*, rows: bool, starts: bool) -> Begin:
     return begin
 
 
+def with_templates(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+    """Begin with what the transform modules say of the task, in half of the first round, as a run does."""
+    del model, corpus
+    for template in search.space.templates()[: TuneOptions.round_size // 2]:
+        search.start_from(template)
+
+
+def with_all(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+    """Begin with templates and with the nearest tasks of the corpus, as a run does that is asked for both."""
+    with_templates(search, model, corpus)
+    with_others(rows=True, starts=True)(search, model, corpus)
+
+
 @dataclass(frozen=True)
 class Arm:
     """A way to search.
@@ -66,6 +81,8 @@ ARMS: Mapping[str, Arm] = {
     "random": Arm("random draws alone", strategy="random"),
     "rows": Arm("the model learns from near tasks", with_others(rows=True, starts=False), gate=TRANSFER),
     "starts": Arm("begins with the best of near tasks", with_others(rows=False, starts=True), gate=TRANSFER),
-    "transfer": Arm("both", with_others(rows=True, starts=True), gate=TRANSFER),
+    "transfer": Arm("rows and starts", with_others(rows=True, starts=True), gate=TRANSFER),
+    "templates": Arm("begins with what follows from registers and caches", with_templates, gate=TEMPLATES),
+    "all": Arm("templates and transfer", with_all, gate=TRANSFER),
 }
 """The arms by name."""
