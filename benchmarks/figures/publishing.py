@@ -116,6 +116,8 @@ def parsed(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, Publish
     command = f"{parser.prog} {shlex.join(measured)}".strip()
     if arguments.results and not arguments.against:
         parser.error("--results needs --against: say what speaks against us, and against the figures")
+    if arguments.results and not arguments.results.parent.is_dir():
+        parser.error(f"there is no folder {arguments.results.parent} for --results")
     try:
         if arguments.results and arguments.results.exists():
             load_results(arguments.results)  # before hours of measurement

@@ -47,6 +47,15 @@ def test_a_table_without_what_speaks_against_us_is_refused_before_anything_is_me
     assert "--results needs --against" in capsys.readouterr().err
 
 
+def test_a_folder_that_is_missing_is_named_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        publishing(monkeypatch, "--results", str(tmp_path / "gone" / "machine.json"), "--against", "One run.")
+
+    assert f"there is no folder {tmp_path / 'gone'}" in capsys.readouterr().err
+
+
 def test_a_file_that_cannot_take_a_table_is_refused_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
