@@ -1,19 +1,21 @@
 """How well a model ranks the candidates of a pool that it was not taught: with rows of others, and with few of its own.
 
 Every pool is left out in turn: its shape, its family, or its machine. A model is fitted on rows of the others, and on
-the pool's first random draws where it may have own rows; it ranks all other rows. Its favourites are chosen among the
-random draws alone, as those that a search chose are fast already.
+the pool's first random draws where it may have own rows; it ranks the other draws. What a search chose is not ranked:
+it is fast already, and a model with own rows would rank what such a model has chosen.
 """
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, geometric_mean
 
+import numpy as np
+
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
+from benchmarks.search.random_orders import expected_best
 from benchmarks.strategies.pools import Pool, Sources, sources_of, taught
 from mlir_sched.models.cost_model import CostModel, CostModelFactory
 from mlir_sched.models.metrics import pair_accuracy
@@ -32,9 +34,9 @@ class Ranked:
         pool, family: The pool's task and its family.
         sources: What the model knew beside own rows; :data:`ORDER` where no model ranks.
         own: Own rows that are known.
-        accuracy: Share of pairs of all other rows that are ranked correctly.
-        best: Best of the first :data:`FAVOURITES` among the other random draws, over the fastest row of the pool.
-        fit_s, predict_s: Seconds of the fit, and of one prediction of all other rows.
+        accuracy: Share of pairs of the other random draws that are ranked correctly.
+        best: Best of the first :data:`FAVOURITES` among them, over the fastest row of the pool.
+        fit_s, predict_s: Seconds of the fit, and of one prediction of them.
     """
 
     pool: str
@@ -80,7 +82,7 @@ def _by_model(
     group, known = len(rows), pool.random[:own]
     if own:
         rows.append(pool.measured(model, group, known))
-    left = [row for row in range(len(pool.seconds)) if row not in known]
+    left = pool.random[own:]
     asked = pool.rows(model, group, left)
     start = time.perf_counter()
     model.fit(rows)
@@ -89,10 +91,9 @@ def _by_model(
         return
     scores = model.predict(asked)
     predict_s = time.perf_counter() - fitted
-    score = dict(zip(left, scores.tolist(), strict=True))
-    order = sorted(pool.random[own:], key=lambda row: -score[row])
+    order = [left[place] for place in np.argsort(-scores, kind="stable")]
     best = tuple(float(pool.ended_s[order[:count]].min()) / pool.best_s for count in FAVOURITES)
-    accuracy = pair_accuracy(scores, pool.best_s / pool.seconds[left])
+    accuracy = pair_accuracy(scores, pool.best_s / pool.seconds[list(left)])
     yield Ranked(pool.task.name, pool.family, kind, own, accuracy, best, fitted - start, predict_s)
 
 
@@ -100,13 +101,6 @@ def _in_random_order(pool: Pool, own: int) -> Ranked:
     seconds = pool.ended_s[list(pool.random[own:])].tolist()
     best = tuple(expected_best(seconds, count) / pool.best_s for count in FAVOURITES)
     return Ranked(pool.task.name, pool.family, ORDER, own, 0.5, best)
-
-
-def expected_best(seconds: Sequence[float], count: int) -> float:
-    """Return the geometric mean of the best of ``count`` values drawn without replacement, over all draws."""
-    ordered, draws = sorted(seconds), math.comb(len(seconds), count)
-    chances = (math.comb(len(seconds) - 1 - rank, count - 1) / draws for rank in range(len(seconds)))
-    return math.exp(sum(chance * math.log(each) for chance, each in zip(chances, ordered, strict=True)))
 
 
 def results_table(found: Sequence[Ranked], model: str, publishing: Publishing) -> ResultTable:
@@ -137,8 +131,8 @@ def results_table(found: Sequence[Ranked], model: str, publishing: Publishing) -
         columns=columns,
         rows=[(_words(*what), [each for each in found if each.what == what]) for what in groups],
         notes=(
-            "Pair accuracy is over all candidates that the model does not know. Favourites are chosen among the random "
-            "draws that it does not know; their best is relative to the best of the whole pool, which a search found. "
+            "Pair accuracy and favourites are among the random draws that the model does not know; the best of its "
+            "favourites is relative to the best of the whole pool, which a search found. "
             "A failure counts as the slowest candidate. Means over pools; in random order, over all orders.",
         ),
     )

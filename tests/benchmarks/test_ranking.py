@@ -8,9 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
 from pathlib import Path
-from statistics import geometric_mean
 
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ from replayed_run import TARGET, matmul_dispatch
 from benchmarks.figures.publishing import Publishing
 from benchmarks.strategies import command
 from benchmarks.strategies.pools import Pool, Sources, pools_in, sources_of, taught
-from benchmarks.strategies.ranking import ORDER, Ranked, expected_best, ranked, results_table
+from benchmarks.strategies.ranking import ORDER, Ranked, ranked, results_table
 from mlir_sched.corpus import Measurement, Origin
 from mlir_sched.corpus.files import write_task
 from mlir_sched.errors import UserError
@@ -129,11 +127,12 @@ def test_rows_of_the_family_come_first_and_others_share_what_is_left() -> None:
     assert few.throughput.max() == 1.0, "relative to the fastest of the rows that teach"
 
 
-def test_a_model_that_knows_the_times_ranks_everything_and_its_first_favourite_is_the_best_draw() -> None:
+def test_a_model_that_knows_the_times_ranks_all_draws_and_its_first_favourite_is_the_best() -> None:
     own, shape, _ = pools = [pool(name, of_search=6) for name in SHAPES]
     found = list(ranked(pools, Knowing, [0, 8], 600))
     one = of([each for each in found if each.pool == own.task.name], Sources.SHAPES, 8)
     draws_left = own.seconds[8:24]
+    assert one.accuracy == 1.0, "it knows nothing of what a search chose, which is twice as fast as it thinks"
     assert one.best == pytest.approx((draws_left.min() / own.seconds.min(),) * 3)
     assert one.best[0] > 1.5, "what a search chose is no favourite, but counts as the best known"
     slower = of([each for each in found if each.pool == shape.task.name], ORDER)
@@ -141,7 +140,7 @@ def test_a_model_that_knows_the_times_ranks_everything_and_its_first_favourite_i
     assert slower.best[0] > slower.best[1] > slower.best[2] > 1
 
 
-def test_own_rows_are_not_ranked() -> None:
+def test_own_rows_and_what_a_search_chose_are_not_ranked() -> None:
     models = list[Knowing]()
 
     def make() -> Knowing:
@@ -150,7 +149,7 @@ def test_own_rows_are_not_ranked() -> None:
 
     pools = [pool(name, of_search=6) for name in list(SHAPES)[:2]]
     found = list(ranked(pools, make, [0, 8], 600))
-    assert [len(model.asked[0]) for model in models[:3]] == [30, 30, 22]
+    assert [len(model.asked[0]) for model in models[:3]] == [24, 24, 16]
     assert [[len(each.rows) for each in model.taught] for model in models[:4]] == [[30], [30], [8], [30, 8]]
     own = [each for each in found if each.sources == Sources.NOTHING]
     assert [each.own for each in own] == [8, 8]
@@ -170,12 +169,6 @@ def test_a_favourite_that_fails_counts_as_the_slowest() -> None:
     found = of(list(ranked([one], Knowing, [1], 600)), Sources.NOTHING, 1)
     assert found.best[0] == pytest.approx(valid.max() / valid.min())
     assert found.best[1] == pytest.approx(np.sort(valid[1:])[0] / valid.min())
-
-
-def test_the_mean_over_all_orders_is_that_of_all_choices() -> None:
-    seconds = (5.0, 1.0, 2.0, 7.0, 3.0)
-    for count in (1, 2, 4, 5):
-        assert expected_best(seconds, count) == pytest.approx(geometric_mean(map(min, combinations(seconds, count))))
 
 
 def test_other_shapes_teach_the_default_model_and_random_scores_teach_nothing() -> None:
