@@ -8,12 +8,11 @@ from benchmarks.strategies.verdict import Gate
 from mlir_sched.corpus import Corpus
 from mlir_sched.corpus.sources import Asked, Place
 from mlir_sched.models import SharedCostModel
-from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.transfer import Transfer
 
-Begin: TypeAlias = Callable[[TaskSearch, SharedCostModel, Corpus], None]
-"""Gives a search and its model what the corpus says of its task, before the first round."""
+Begin: TypeAlias = Callable[[TaskSearch, SharedCostModel, Corpus, int], None]
+"""Gives a search and its model what the corpus says of its task, before the first round of so many candidates."""
 
 NO_GATE = Gate({})
 TRANSFER = Gate({2: 0.7, 8: 0.88, 24: 0.95})
@@ -24,9 +23,9 @@ SCRATCH = "scratch"
 """The arm that gates compare with."""
 
 
-def with_nothing(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+def with_nothing(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
     """Begin as a task without a past."""
-    del search, model, corpus
+    del search, model, corpus, size
 
 
 def with_others(*, rows: bool, starts: bool) -> Begin:
@@ -37,26 +36,26 @@ def with_others(*, rows: bool, starts: bool) -> Begin:
         starts: Whether their best candidates are tried in the first round.
     """
 
-    def begin(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+    def begin(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
         asked = Asked(search.space.dispatch, search.space.target)
         transfer = Transfer.of([asked], {Place.SHIPPED: corpus}, rows=rows, starts=starts)
         transfer.teach(model)
-        search.begin_with(transfer.starts_of(asked), TuneOptions.round_size // 2)
+        search.begin_with(transfer.starts_of(asked), size // 2)
 
     return begin
 
 
-def with_templates(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+def with_templates(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
     """Begin with what the transform modules say of the task, in half of the first round, as a run does."""
     del model, corpus
-    for template in search.space.templates()[: TuneOptions.round_size // 2]:
+    for template in search.space.templates()[: -(-size // 2)]:
         search.start_from(template)
 
 
-def with_all(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+def with_all(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
     """Begin with templates and with the nearest tasks of the corpus, as a run does that is asked for both."""
-    with_templates(search, model, corpus)
-    with_others(rows=True, starts=True)(search, model, corpus)
+    with_templates(search, model, corpus, size)
+    with_others(rows=True, starts=True)(search, model, corpus, size)
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,12 @@ def live(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
     """Let arms search; a line per match says how it ended.
 
     Raises:
-        UserError: A file is damaged, or nothing is known on this machine.
+        UserError: Options do not fit, a file is damaged, or nothing is known on this machine.
     """
     if len(set(arguments.arms)) < len(arguments.arms):
         raise UserError("an arm is named twice")
+    if min(arguments.tasks, arguments.seeds, arguments.round_size) < 1 or arguments.trials < min(played.TIMED):
+        raise UserError(f"at least a task, a seed, a candidate of a round and {min(played.TIMED)} trials are needed")
     whole = _networks(arguments.networks)
     target = detect_target("llvm-cpu", 1)
     files, words = _corpus(arguments.corpus, target)
@@ -132,13 +134,19 @@ def _corpus(folders: Sequence[Path], target: Target) -> tuple[tuple[Path, ...], 
 
 def _networks(files: Sequence[Path]) -> searches.Networks:
     """Return the intervals of networks by arm, from what ``networks --json`` wrote."""
-    read = [converter().structure(json.loads(path.read_text()), list[whole_runs.NetworkPair]) for path in files]
-    pairs = [pair for found in read for pair in found]
+    pairs = [pair for path in files for pair in _pairs_in(path)]
     by_arm = {arm: [pair for pair in pairs if pair.arm == arm] for arm in dict.fromkeys(pair.arm for pair in pairs)}
     return {
         arm: [whole_runs.interval_of(own)[1:] for own in whole_runs.by_network(found).values()]
         for arm, found in by_arm.items()
     }
+
+
+def _pairs_in(path: Path) -> list[whole_runs.NetworkPair]:
+    try:
+        return converter().structure(json.loads(path.read_text()), list[whole_runs.NetworkPair])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not what `strategies networks --json` wrote: {error!r}") from error
 
 
 def _parser() -> argparse.ArgumentParser:

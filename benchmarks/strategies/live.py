@@ -2,7 +2,8 @@
 
 The tasks are other shapes than those of the corpus, and the corpus is that of this machine. Ratios to the untuned code
 alone are compared, as the times of one program differ from run to run. A search that has no valid candidate yet counts
-as the slowest valid candidate of its match; the untuned code itself does not count, as it says nothing of a search.
+as the slowest of those that are compared in its match. The untuned code does not count, as it says nothing of a search;
+a note says what is left of a gain where it does, as for a user, who keeps it where nothing is faster.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.strategies.arms import ARMS, SCRATCH
 from benchmarks.strategies.matches import TIMED, Course, Match
-from benchmarks.strategies.verdict import LAST, Compared, Pair, compared, judged
+from benchmarks.strategies.verdict import LAST, Compared, Gate, Pair, compared, judged
 
 MARKS = (1, 2, 4, 8, 16, 24)
 """Trials after which the best so far is looked at."""
@@ -46,11 +47,16 @@ class Played:
         near = (n for n in range(1, trials + 1) if self.behind(n) <= NEAR)
         return next(near, 2 * max(len(each.speedups) for each in self.match.courses.values()))
 
-    def against(self, other: str, at: int) -> Pair:
-        """Return this arm against another one after the trials of that place, timed side by side."""
+    def against(self, other: str, at: int, least: float = 0.0) -> Pair:
+        """Return this arm against another one after the trials of that place, timed side by side.
+
+        Args:
+            least: Speed-up of what counts beside the candidates; 1 for the untuned code, 0 for nothing.
+        """
         found = [each for course in self.match.courses.values() for each in course.timed if each is not None]
         slowest = min(found, default=1.0)
-        own, others = (self.match.courses[arm].timed[at] or slowest for arm in (self.arm, other))
+        timed = (self.match.courses[arm].timed[at] or slowest for arm in (self.arm, other))
+        own, others = (max(least, each) for each in timed)
         return Pair(self.match.task, self.match.family, self.match.seed, others / own)
 
     def _best_after(self, trials: int) -> float:
@@ -68,10 +74,10 @@ class Played:
         return [each for course in courses for each in course.speedups if each is not None]
 
 
-def comparisons(matches: Sequence[Match], arm: str, other: str) -> dict[int, Compared]:
-    """Return an arm against another one by the number of trials."""
+def comparisons(matches: Sequence[Match], arm: str, other: str, least: float = 0.0) -> dict[int, Compared]:
+    """Return an arm against another one by the number of trials; ``least`` as of :meth:`Played.against`."""
     timed = range(len(matches[0].courses[arm].timed))
-    return {TIMED[at]: compared([Played(match, arm).against(other, at) for match in matches]) for at in timed}
+    return {TIMED[at]: compared([Played(match, arm).against(other, at, least) for match in matches]) for at in timed}
 
 
 def results_table(matches: Sequence[Match], networks: Networks, corpus: str, publishing: Publishing) -> ResultTable:
@@ -122,7 +128,8 @@ def results_table(matches: Sequence[Match], networks: Networks, corpus: str, pub
             f"{2 * trials} for never. Over {first} at N: time over {first}'s after as many trials, timed in turns in "
             "a new process; worst family: the largest of the families' means, at the last of these. Overhead: seconds "
             f"of a search beside compiling and timing. What the arms know: {corpus}.",
-            *(f"{arm}: {ARMS[arm].what}" for arm in arms),
+            *(f"{arm}: {ARMS[arm].what}{_asked_of(ARMS[arm].gate)}" for arm in arms),
+            *(f"{arm} where the untuned code counts, too: {_with_untuned(matches, arm, first)}" for arm in others),
             *(f"{arm} is no default: {'; '.join(found.against)}" for arm, found in judgements.items() if found.against),
         ),
     )
@@ -132,6 +139,16 @@ def lines_of(match: Match) -> str:
     """Return what a match has shown, on one line."""
     found = (f"{arm} {Played(match, arm).behind(len(course.speedups)):.2f}" for arm, course in match.courses.items())
     return f"{match.task}, seed {match.seed}: {', '.join(found)} of the best"
+
+
+def _asked_of(gate: Gate) -> str:
+    most = ", ".join(f"{most:g} at {trials}" for trials, most in gate.most.items())
+    return f"; what is asked of it over {SCRATCH}: at most {most}" if most else ""
+
+
+def _with_untuned(matches: Sequence[Match], arm: str, other: str) -> str:
+    found = comparisons(matches, arm, other, least=1.0)
+    return ", ".join(f"{each.ratio:.2f} at {trials}" for trials, each in found.items())
 
 
 def _behind(trials: int, played: Played) -> float:

@@ -6,7 +6,7 @@ again. The same command therefore goes on where it was stopped, even by kill -9.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import product
@@ -114,20 +114,23 @@ class Setting:
 
 
 def matches(setting: Setting) -> Iterator[Match]:
-    """Yield the matches of every seed and task; the arms change their order from one to the next."""
+    """Yield the matches of every seed and task.
+
+    Every arm is the first one in turn, from task to task and, of a task, from seed to seed.
+    """
     target, corpus, asked = setting.target, Corpus.of_files(setting.files), setting.of_match()
     setting.keep.mkdir(parents=True, exist_ok=True)
     flags = task_flags((*target.flags, *TASK_FLAGS))
     options = RunnerOptions.for_device(target.driver, threads=target.cores)
     with RecordStore.open(setting.keep / "live.sqlite") as store, CompileAndRun(flags, options) as evaluator:
-        for turn, (seed, (number, name)) in enumerate(product(range(setting.seeds), enumerate(TASKS[: setting.tasks]))):
+        for seed, (number, name) in product(range(setting.seeds), enumerate(TASKS[: setting.tasks])):
             file = setting.keep / f"{name}-{seed}.json"
             if (known := KEPT.read(file, asked)) is None:
-                first = turn % len(setting.arms)
+                first = (seed + number) % len(setting.arms)
                 arms = [*setting.arms[first:], *setting.arms[:first]]
                 known = _Play(name, seed, number, setting, corpus, store, evaluator).match(arms)
                 KEPT.write(file, known, asked)
-            yield known
+            yield replace(known, courses={arm: known.courses[arm] for arm in setting.arms})
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ class _Play:
         design, model = DesignSpace(space, task.dispatch, target), method.shared_model()
         strategy = method.strategy_for(design, model, self.seed, self.number)
         search = TaskSearch(task, design, strategy, stored, TaskHistory(untuned))
-        arm.begin(search, model, corpus)
+        arm.begin(search, model, corpus, setting.round_size)
         while search.tried < setting.trials and not search.exhausted:
             for work in search.round(setting.round_size, min(setting.round_size, setting.trials - search.tried)):
                 begun = time.monotonic()

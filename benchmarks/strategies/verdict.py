@@ -6,7 +6,7 @@ time of what the arm found over the time of what the other one found after as ma
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
@@ -87,7 +87,7 @@ class Judgement:
     """What becomes of an arm, and why it is not the default."""
 
     verdict: Verdict
-    against: tuple[str, ...] = field(default=())
+    against: tuple[str, ...] = ()
 
 
 def compared(pairs: Sequence[Pair]) -> Compared:

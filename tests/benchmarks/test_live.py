@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Figure, ResultTable
-from benchmarks.strategies import live
+from benchmarks.strategies import command, live
 from benchmarks.strategies.arms import ARMS, Arm
 from benchmarks.strategies.live import Played, comparisons, results_table
 from benchmarks.strategies.matches import Course, Match
 from benchmarks.strategies.verdict import Gate
+from mlir_sched.errors import UserError
 
 
 def course(*speedups: float | None, timed: tuple[float | None, ...] = (), overhead_s: float = 1.0) -> Course:
@@ -38,6 +41,14 @@ def test_an_arm_without_a_valid_candidate_counts_as_the_slowest() -> None:
     )
     other = Played(found, "other")
     assert [other.against("scratch", at).ratio for at in (0, 1)] == [2.0, 0.5]
+
+
+def test_a_note_says_what_is_left_where_the_untuned_code_counts() -> None:
+    found = match(scratch=course(0.5, 0.8, timed=(0.8, 2.0)), other=course(0.5, 2.0, timed=(2.0, 4.0)))
+    other = Played(found, "other")
+    assert [other.against("scratch", 0, least).ratio for least in (0.0, 1.0)] == [0.4, 0.5]
+    table = shown([match(scratch=course(0.5, 0.8, timed=(0.8,)), random=course(0.5, 2.0, timed=(2.0,)))])
+    assert "random where the untuned code counts, too: 0.50 at 2" in table.notes
 
 
 def test_nothing_is_known_of_arms_that_all_fail() -> None:
@@ -90,6 +101,7 @@ def test_networks_decide_on_the_default(monkeypatch: pytest.MonkeyPatch) -> None
     better = {"random": [(0.9, 0.95), (0.99, 1.02)]}
     assert cells(shown(many(0.8), better), "random")["verdict"] == "default"
     table = shown(many(0.8, softmax=1.2), better)
+    assert "random: random; what is asked of it over scratch: at most 0.9 at 24" in table.notes
     assert cells(table, "random")["verdict"] == "option"
     assert "1.20 on softmax after 24 trials" in " ".join(table.notes)
 
@@ -100,3 +112,17 @@ def test_fewer_trials_have_no_verdict() -> None:
     assert found["verdict"] is None
     assert found["over scratch at 2"].median == 2.0
     assert comparisons(few, "random", "scratch").keys() == {2}
+
+
+def test_what_does_not_fit_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other.json").write_text("[1]")
+    for options, why in (
+        (["scratch"], "named twice"),
+        (["--tasks", "0"], "at least a task"),
+        (["--trials", "1"], "2 trials are needed"),
+        (["--networks", str(tmp_path / "nothing.json")], "nothing.json is not what `strategies networks --json` wrote"),
+        (["--networks", str(tmp_path / "other.json")], "other.json is not what"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["strategies", "live", "scratch", *options])
+        with pytest.raises(UserError, match=why):
+            command.main()

@@ -40,7 +40,7 @@ class Heard:
         self.sessions: list[list[str]] = []
 
     def arm(self, name: str, strategy: str = "evolutionary") -> Arm:
-        def begin(search: TaskSearch, model: SharedCostModel, corpus: Corpus) -> None:
+        def begin(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
             self.begun.append((search.task.name, name))
             self.known.append([task.name for task in corpus.tasks])
 
@@ -119,7 +119,8 @@ def test_arms_change_their_order_and_know_all_but_the_task_itself(
 ) -> None:
     found = list(matches(setting("scratch", "random")))
     assert [(match.task, match.seed) for match in found] == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
-    assert [arm for _, arm in heard.begun] == ["scratch", "random", "random", "scratch"] * 2
+    first = [heard.begun[turn] for turn in (0, 2, 4, 6)]
+    assert first == [("first", "scratch"), ("second", "random"), ("first", "random"), ("second", "scratch")]
     assert [list(match.courses) for match in found] == [["scratch", "random"]] * 4
     assert [len(known) for known in heard.known[:4]] == [1, 1, 2, 2]
 
@@ -192,6 +193,16 @@ def test_a_match_with_other_arms_is_played_again_with_what_is_measured(
     (match, *_) = matches(setting("scratch", "same", seeds=1))
     assert list(match.courses) == ["scratch", "same"]
     assert measured(tmp_path) == before
+
+
+def test_the_order_of_the_command_is_that_of_the_arms_whatever_was_asked_when_a_match_was_played(
+    heard: Heard, setting: Callable[..., Setting]
+) -> None:
+    list(matches(setting("scratch", "random", seeds=1)))
+    begun = len(heard.begun)
+    found = list(matches(setting("random", "scratch", seeds=1)))
+    assert [list(match.courses) for match in found] == [["random", "scratch"]] * 2
+    assert len(heard.begun) == begun, "nothing is played again"
 
 
 def test_arms_begin_with_what_near_tasks_say(
