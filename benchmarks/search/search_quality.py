@@ -24,12 +24,13 @@ from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.search.enumeration import enumerate_traces
 from benchmarks.search.measured_space import MeasuredSpace
+from benchmarks.search.random_orders import draws_to_reach, expected_best
 from mlir_sched import TuneOptions
 from mlir_sched.corpus.files import files_in, read_task
 from mlir_sched.errors import UserError
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
-from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
+from mlir_sched.search import EvolutionarySearch, Observation, SearchStrategy
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 INTERLEAVING = "The strategies search in tables that were measured point by point"
@@ -39,6 +40,8 @@ ROUNDS = (16, 32, 64)
 """Trials after which rounds of several sizes are compared."""
 MODEL = "evolution+model"
 """The default strategy."""
+RANDOM = "random"
+"""Random search, of which all orders of the candidates count."""
 SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
 SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
 
@@ -49,7 +52,6 @@ class SearchRun:
 
     Attributes:
         task, strategy, seed: The space, strategy and seed of the search.
-        candidates: Candidates of the whole space.
         best_s: Best seconds per call after each trial; infinite while all candidates have failed.
         optimum_s: Seconds per call of the fastest candidate of the table.
     """
@@ -57,7 +59,6 @@ class SearchRun:
     task: str
     strategy: str
     seed: int
-    candidates: int
     best_s: tuple[float, ...]
     optimum_s: float
 
@@ -71,6 +72,31 @@ class SearchRun:
         return self.best_s[min(trial, len(self.best_s)) - 1] / self.optimum_s
 
 
+@dataclass(frozen=True)
+class Searched:
+    """A space that was searched.
+
+    Attributes:
+        name: Its name.
+        seconds: Seconds per call of its candidates; infinite where they failed.
+        runs: The searches.
+    """
+
+    name: str
+    seconds: tuple[float, ...]
+    runs: tuple[SearchRun, ...]
+
+    def draws_to_reach(self, within: float) -> int:
+        """Return the median of the random draws until one is near the optimum."""
+        return draws_to_reach(self.seconds, (1 + within) * min(self.seconds))
+
+    def slowdown_of_draws(self, count: int) -> float:
+        """Return the best of so many random draws over the optimum; a failure counts as the slowest candidate."""
+        slowest = max(each for each in self.seconds if each < math.inf)
+        seconds = [min(each, slowest) for each in self.seconds]
+        return expected_best(seconds, min(count, len(seconds))) / min(seconds)
+
+
 def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> SearchStrategy:
     return EvolutionarySearch(space, np.random.default_rng(seed), SharedCostModel(model))
 
@@ -78,7 +104,6 @@ def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> SearchStrat
 STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], SearchStrategy]] = {
     MODEL: lambda space, seed: _evolution(XGBoostModel(), space, seed),
     "evolution": lambda space, seed: _evolution(RandomModel(seed), space, seed),
-    "random": lambda space, seed: RandomSearch(space, np.random.default_rng(seed)),
 }
 
 
@@ -94,7 +119,7 @@ def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, 
         strategy.observe(results)
         for result in results:
             best_s.append(min(result.seconds or math.inf, best_s[-1] if best_s else math.inf))
-    return SearchRun(space.name, strategy_name, seed, len(space.traces), tuple(best_s), space.best_s)
+    return SearchRun(space.name, strategy_name, seed, tuple(best_s), space.best_s)
 
 
 def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
@@ -137,21 +162,24 @@ def sources_in(paths: Sequence[Path]) -> Sequence[Path | tuple[int, int, int]]:
 
 def search_all(
     strategies: Sequence[str], seeds: int, trials: int, round_size: int, source: Path | tuple[int, int, int]
-) -> list[SearchRun]:
-    """Return the searches of every strategy and seed over one table."""
+) -> Searched:
+    """Return one table with the searches of every strategy and seed."""
     space = measured_space(source) if isinstance(source, Path) else synthetic_space(source)
     pairs = product(strategies, range(seeds))
-    return [search(space, name, seed, trials=trials, round_size=round_size) for name, seed in pairs]
+    runs = tuple(search(space, name, seed, trials=trials, round_size=round_size) for name, seed in pairs)
+    return Searched(space.name, tuple(space.seconds(trace) or math.inf for trace in space.traces), runs)
 
 
-def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publishing) -> Iterator[ResultTable]:
+def results_tables(found: Sequence[Searched], within: float, publishing: Publishing) -> Iterator[ResultTable]:
     """Yield two tables of results: the trials that each strategy needs per space, and what each finds in between."""
+    runs = [run for each in found for run in each.runs]
     seeds = tuple(sorted({run.seed for run in runs}))
     trials = max(len(run.best_s) for run in runs)
     marks = [mark for mark in COURSE if mark <= trials]
-    columns: Columns[Sequence[SearchRun]] = {
-        ResultColumn("candidates", Unit.COUNT): lambda of_task: of_task[0].candidates,
-        **{ResultColumn(name): partial(_hits, name, within) for name in STRATEGIES},
+    columns: Columns[Searched] = {
+        ResultColumn("candidates", Unit.COUNT): lambda each: len(each.seconds),
+        **{ResultColumn(name): partial(_hits_in, name, within) for name in STRATEGIES},
+        ResultColumn(RANDOM): lambda each: f"{each.draws_to_reach(within)}",
     }
     yield publishing.table(
         name="search-quality",
@@ -160,10 +188,11 @@ def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publish
         threads=1,
         seeds=seeds,
         interleaving=INTERLEAVING,
-        spread=f"least and most of {len(seeds)} seeds; `inf` is more than {trials}",
+        spread=f"least and most of {len(seeds)} seeds; random: all orders; `inf` is more than {trials}",
         rows_are="space",
         columns=columns,
-        rows=_by_task(runs).items(),
+        rows=[(each.name, each) for each in found],
+        notes=("Medians over the seeds; of random draws, over all orders.",),
     )
     yield publishing.table(
         name="search-courses",
@@ -172,11 +201,14 @@ def results_tables(runs: Sequence[SearchRun], within: float, publishing: Publish
         threads=1,
         seeds=seeds,
         interleaving=INTERLEAVING,
-        spread=f"least and most of {len(seeds)} seeds",
+        spread=f"least and most of {len(seeds)} seeds; random: all orders",
         rows_are="strategy",
         columns={ResultColumn(f"{mark} trials", Unit.SHARE): itemgetter(at) for at, mark in enumerate(marks)},
-        rows=[(name, [_course(runs, name, mark, seeds) for mark in marks]) for name in STRATEGIES],
-        notes=("Best time so far over the best of the space, less 1: geometric means over the spaces.",),
+        rows=[
+            *((name, [_course(runs, name, mark, seeds) for mark in marks]) for name in STRATEGIES),
+            (RANDOM, [_course_of_draws(found, mark) for mark in marks]),
+        ],
+        notes=("Best time so far over the best of the space, less 1: geometric means over spaces and seeds.",),
     )
 
 
@@ -206,8 +238,8 @@ def _mean_slowdown(mark: int, runs: Sequence[SearchRun]) -> float | None:
     return mean if mean < math.inf else None
 
 
-def _by_task(runs: Sequence[SearchRun]) -> dict[str, list[SearchRun]]:
-    return {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
+def _hits_in(strategy: str, within: float, found: Searched) -> str:
+    return _hits(strategy, within, found.runs)
 
 
 def _hits(strategy: str, within: float, runs: Sequence[SearchRun]) -> str:
@@ -216,11 +248,19 @@ def _hits(strategy: str, within: float, runs: Sequence[SearchRun]) -> str:
 
 
 def _course(runs: Sequence[SearchRun], name: str, mark: int, seeds: Sequence[int]) -> Figure | None:
-    """Return a strategy's mean over the spaces after some trials; None where some search has no valid candidate yet."""
+    """Return a strategy's mean over spaces and seeds after some trials, with the means of the best and the worst seed.
+
+    None where some search has no valid candidate yet.
+    """
     of_seeds = [[run.slowdown_at(mark) for run in runs if (run.strategy, run.seed) == (name, seed)] for seed in seeds]
-    means = [math.exp(sum(map(math.log, found)) / len(found)) for found in of_seeds]
-    behind = [mean - 1 for mean in means]
-    return figure(statistics.median(behind), min(behind), max(behind)) if max(behind) < math.inf else None
+    if max(map(max, of_seeds)) == math.inf:
+        return None
+    means = [statistics.geometric_mean(of_seed) for of_seed in of_seeds]
+    return figure(statistics.geometric_mean(means) - 1, min(means) - 1, max(means) - 1)
+
+
+def _course_of_draws(found: Sequence[Searched], mark: int) -> Figure | None:
+    return figure(statistics.geometric_mean(each.slowdown_of_draws(mark) for each in found) - 1)
 
 
 def main() -> None:
@@ -244,11 +284,13 @@ def main() -> None:
             size: [pool.submit(search_all, strategies, args.seeds, args.trials, size, source) for source in sources]
             for size in sizes
         }
-        by_size = {size: [run for each in found for run in each.result()] for size, found in searched.items()}
-    first, *others = by_size.values()
+        found = {size: [each.result() for each in of_size] for size, of_size in searched.items()}
+    by_size = {size: [run for each in of_size for run in each.runs] for size, of_size in found.items()}
     if args.json:
         args.json.write_text(json.dumps([asdict(run) for runs in by_size.values() for run in runs], indent=1) + "\n")
     whole = args.within, publishing
-    tables: Iterable[ResultTable] = [rounds_table(by_size, *whole)] if others else results_tables(first, *whole)
+    tables: Iterable[ResultTable] = (
+        [rounds_table(by_size, *whole)] if len(sizes) > 1 else results_tables(found[sizes[0]], *whole)
+    )
     for each in tables:
         publishing.show(each)

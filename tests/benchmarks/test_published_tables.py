@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from argparse import Namespace
 from dataclasses import replace
@@ -75,19 +76,22 @@ def shown(table: ResultTable) -> str:
 
 def test_trials_of_strategies_are_counted_per_space_and_averaged_over_spaces() -> None:
     slow, fast = (4.0,) * 8 + (2.0,) * 8, (2.0,) * 15 + (1.0,)
-    runs = [
-        search_quality.SearchRun("space", name, seed, 20, best, 1.0)
+    runs = tuple(
+        search_quality.SearchRun("space", name, seed, best, 1.0)
         for name in search_quality.STRATEGIES
         for seed, best in enumerate((slow, fast))
-    ]
-    trials, behind = search_quality.results_tables(runs, 0.01, PUBLISHING)
-    assert shown(trials) == "| space | 20 | inf (16 to inf) | inf (16 to inf) | inf (16 to inf) |"
-    assert shown(behind).splitlines()[-1] == "| random | 200 % (100 % to 300 %) | 50 % (0 % to 100 %) |"
+    )
+    searched = search_quality.Searched("space", (1.0, *[4.0] * 18, math.inf), runs)
+    trials, behind = search_quality.results_tables([searched], 0.01, PUBLISHING)
+    assert shown(trials) == "| space | 20 | inf (16 to inf) | inf (16 to inf) | 10 |"
+    *_, without_model, random = shown(behind).splitlines()
+    assert without_model == "| evolution | 183 % (100 % to 300 %) | 41.4 % (0 % to 100 %) |"
+    assert random == f"| random | {100 * (4 ** (12 / 20) - 1):.3g} % | {100 * (4 ** (4 / 20) - 1):.3g} % |"
 
 
 def test_rounds_of_several_sizes_are_compared_over_all_spaces_and_seeds() -> None:
     runs = [
-        search_quality.SearchRun(space, search_quality.MODEL, 0, 80, (4.0,) * 16 + (2.0,) * 15 + last, 1.0)
+        search_quality.SearchRun(space, search_quality.MODEL, 0, (4.0,) * 16 + (2.0,) * 15 + last, 1.0)
         for space, last in (("one", (1.0,)), ("other", (2.0,)))
     ]
     table = search_quality.rounds_table({8: runs, 16: runs[:1]}, 0.01, PUBLISHING)
