@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 
 from mlir_sched.corpus.sources import Asked
@@ -82,6 +82,7 @@ class ProgramSearch:
         log: The stored rounds of this search; None before it begins.
         estimates: What the program was expected to take before its first candidate and after every round, by the number
             of candidates tried; empty where the untuned program was not timed.
+        model: The cost model of all tasks; by default a new one, which learns what the run begins from.
     """
 
     run: TuningRun
@@ -94,11 +95,13 @@ class ProgramSearch:
     predecessor: Predecessor | None = None
     log: RoundLog | None = None
     estimates: dict[int, CurvePoint] = field(default_factory=dict)
+    model: InitVar[SharedCostModel | None] = None
     _model: SharedCostModel = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._model = self.run.method.shared_model()
-        self.run.transfer.teach(self._model)
+    def __post_init__(self, model: SharedCostModel | None) -> None:
+        self._model = model or self.run.method.shared_model()
+        if model is None:
+            self.run.transfer.teach(self._model)
 
     def work(self, allowance: Allowance, found: Sequence[FoundTrace] = ()) -> Iterator[Work]:
         """Go on until the end of an allowance, or until nothing is left to try.
@@ -168,6 +171,7 @@ class ProgramSearch:
             extra=None,
             predecessor=Predecessor(before.name, rounds, before.trials + sum(search.tried for search in left)),
             estimates=dict(self.estimates) if built is self.built else {},
+            model=self._model,
         )
 
     @property
