@@ -82,7 +82,8 @@ class ModelTask:
     """The task of candidates, as a cost model is told it.
 
     Attributes:
-        group: Number of the task among those of the search, >= 0. Only rows of one group can be compared.
+        group: Number of the task among those that the model is told of, searched or measured before, >= 0. Only rows of
+            one group can be compared.
         dispatch: The dispatch; None for a table of measured candidates, which knows none.
         target: What candidates are compiled for; None like ``dispatch``.
     """

@@ -6,19 +6,18 @@ import base64
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
-from mlir_sched.corpus.corpus import Corpus
 from mlir_sched.corpus.files import task_of, text_of
 from mlir_sched.corpus.known_task import KnownTask, default_space
 from mlir_sched.corpus.measured_task import MeasuredTask, Measurement
 from mlir_sched.corpus.nearest import nearness
-from mlir_sched.errors import UserError
+from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.payload import Dispatch, family_of
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
@@ -26,10 +25,11 @@ from mlir_sched.trace import Trace
 
 SOURCES_PER_TASK = 5
 """Most sources of a task: a model of two to five other shapes of a family ranked the candidates of a shape alike."""
-ROWS_PER_SOURCE, ROWS_PER_RUN = 200, 600
-"""Most candidates of one source, and of all: a refit with so many takes less than half a second of one core."""
 BEST = 2
 """Fastest candidates of a source that a task tries; of every source there are so many at least."""
+LOOKED_AT = 8
+"""Fastest candidates of a task of which one has to be legal today, or the task is no source: where modules have gained
+a decision, none is."""
 
 
 class Place(StrEnum):
@@ -60,10 +60,15 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A known task that may say something of others; equal to itself alone."""
+    """A known task that may say something of others; equal to itself alone.
+
+    Attributes:
+        teaches: Whether models learn from its candidates; if not, its best are tried alone.
+    """
 
     place: Place
     task: KnownTask
+    teaches: bool = True
 
     def is_elsewhere(self, target: Target) -> bool:
         """Say whether a store has it of another machine than a target."""
@@ -76,51 +81,35 @@ class Source:
         assert measured is not None
         return measured
 
+    @cached_property
+    def candidates(self) -> tuple[Measurement, ...]:
+        """Its candidates of the sketches that the default space has today, the fastest first."""
+        sketches = self.task.sketches
+        return tuple(each for each in fastest_first(self.measured.measured) if each.trace.sketch in sketches)
+
+    @cached_property
+    def is_of_use(self) -> bool:
+        """Whether one of its fastest candidates is legal today.
+
+        Raises:
+            UserError: They cannot be read.
+        """
+        if self.task.as_measured is None:
+            return False
+        fastest = (each.trace for each in self.candidates[:LOOKED_AT] if each.failure is None)
+        return any(map(self._is_legal, fastest))
+
     @property
     def best(self) -> tuple[Trace, ...]:
         """Its fastest candidates, legal today or not: a task that tries them has them repaired."""
-        return tuple(each.trace for each in fastest_first(self.measured.measured) if each.failure is None)[:BEST]
+        return tuple(each.trace for each in self.candidates if each.failure is None)[:BEST]
 
-
-def chosen_sources(
-    asked: Iterable[Asked],
-    corpora: Mapping[Place, Corpus],
-    own: Collection[tuple[str, str]] = (),
-    note: Callable[[str], None] = lambda _: None,
-) -> tuple[Source, ...]:
-    """Return the sources of all tasks (:func:`sources_of`), each once, with as many candidates as are used.
-
-    All sources have equal parts of :data:`ROWS_PER_RUN`, as far as they have as many candidates.
-
-    Args:
-        corpora: Where sources come from; of a task in a context that is in several, the first counts.
-        own: Key and context of the tasks of the run: their records in the run's own store are no source of tasks on as
-            many threads, which use them anyway.
-        note: Is told why a source of the user's store, or a shipped one, cannot be read, which costs no more.
-
-    Raises:
-        UserError: Another source cannot be read.
-    """
-    offered, refused = _offered(corpora), set[Source]()
-
-    def is_own(source: Source, each: Asked) -> bool:
-        same = source.task.target.cores == each.target.cores
-        return same and source.place is Place.RUN and (source.task.key, source.task.context) in own
-
-    def has_candidates(source: Source) -> bool:
+    def _is_legal(self, trace: Trace) -> bool:
         try:
-            return source not in refused and source.task.as_measured is not None
-        except UserError as error:
-            if source.place not in (Place.USER, Place.SHIPPED):
-                raise
-            refused.add(source)
-            note(f"{source.place} is not whole: {error}")
+            self.task.space.check(trace)
+        except IllegalTraceError:
             return False
-
-    found = (sources_of(each, [s for s in offered if not is_own(s, each)], has_candidates) for each in asked)
-    chosen = list(dict.fromkeys(source for sources in found for source in sources))
-    counts = equal_parts([min(len(source.measured.measured), ROWS_PER_SOURCE) for source in chosen], ROWS_PER_RUN)
-    return tuple(_with_rows(source, max(BEST, count)) for source, count in zip(chosen, counts, strict=True))
+        return True
 
 
 def sources_of(
@@ -158,18 +147,9 @@ def fastest_and_others(measured: Iterable[Measurement], count: int) -> tuple[Mea
     return *ordered[:fastest], *(ordered[index] for index in others)
 
 
-def equal_parts(sizes: Sequence[int], total: int) -> list[int]:
-    """Return how many of each of several lots to take, at most ``total``: what small lots leave, large ones get."""
-    parts, left = [0] * len(sizes), total
-    for rank, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
-        parts[index] = min(sizes[index], left // (len(sizes) - rank))
-        left -= parts[index]
-    return parts
-
-
 def dump_sources(sources: Iterable[Source]) -> str:
     """Return sources as text, of which :func:`load_sources` makes them again; times have four digits then."""
-    data = [[source.place.value, text_of(source.measured)] for source in sources]
+    data = [[source.place.value, source.teaches, text_of(source.measured)] for source in sources]
     return base64.b64encode(gzip.compress(json.dumps(data).encode(), mtime=0)).decode()
 
 
@@ -181,20 +161,9 @@ def load_sources(text: str) -> tuple[Source, ...]:
     """
     try:
         data = json.loads(gzip.decompress(base64.b64decode(text)))
-        return tuple(Source(Place(place), task_of(lines, f"a source from {place}")) for place, lines in data)
+        return tuple(
+            Source(Place(place), task_of(lines, f"a source from {place}"), bool(teaches))
+            for place, teaches, lines in data
+        )
     except (OSError, EOFError, zlib.error, ValueError, TypeError) as error:
-        raise UserError(f"the sources that a run decided on cannot be read: {error}") from error
-
-
-def _offered(corpora: Mapping[Place, Corpus]) -> list[Source]:
-    """Return all that may be a source: of a task in a context, the first of several."""
-    first = dict[tuple[str, str], Source]()
-    for place, corpus in corpora.items():
-        for task in corpus.known:
-            first.setdefault((task.key, task.context), Source(place, task))
-    return list(first.values())
-
-
-def _with_rows(source: Source, count: int) -> Source:
-    task = source.measured
-    return Source(source.place, replace(task, measured=fastest_and_others(task.measured, count)))
+        raise UserError(f"the sources that a run decided on cannot be read: {error}; start anew (--fresh)") from error

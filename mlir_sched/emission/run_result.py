@@ -106,9 +106,9 @@ def result_of(
 
 
 def _transferred(best: ProgramSearch) -> TransferResult | None:
-    """Return what the search of a program began from; None where it was to begin from nothing."""
+    """Return what the search of a program began from; None where nothing was looked for or searched."""
     transfer, searches = best.run.transfer, best.searches
-    if not transfer.digest:
+    if not transfer.digest or not searches:
         return None
     known = [transfer.sources_of(Asked(s.task.dispatch, best.target)) if s.task.dispatch else () for s in searches]
     accuracies = [s.foreseen for s, found in zip(searches, known, strict=True) if found and s.foreseen is not None]
@@ -126,7 +126,8 @@ def _source(source: Source, target: Target) -> SourceResult:
     machine = dict(task.target.machine)
     processor = machine.get("cpu") or machine.get("device") or task.target.processor
     place = OTHER_MACHINES if source.is_elsewhere(target) else source.place.value
-    return SourceResult(task.name, describe(task.dispatch), place, processor, task.target.cores, len(task.measured))
+    used = len(task.legal if source.teaches else task.measured)
+    return SourceResult(task.name, describe(task.dispatch), place, processor, task.target.cores, used)
 
 
 def _weights(variants: BuiltVariants, emitted: str) -> Weights:

@@ -290,7 +290,7 @@ class TuneResult:
         values: Digests of the inputs that the user gave and of the reference for them, by function.
         processor: What the program was timed on, or is for.
         measured: Whether programs were run. If not, all times are estimates of a model, and no numbers were checked.
-        transfer: What the search began from; None where it was to begin from nothing.
+        transfer: What the search began from; None where nothing was looked for, or nothing searched.
     """
 
     summary_version: int = field(default=SUMMARY_VERSION, init=False)

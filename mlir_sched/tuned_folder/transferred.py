@@ -14,7 +14,8 @@ class SourceResult:
             (in one of the stores) or ``shipped``.
         processor: What it was measured on.
         threads: Threads that it was measured on.
-        candidates: How many of its candidates were used.
+        candidates: How many of its candidates were used: those that the cost model learnt from, or the best, which were
+            tried alone.
     """
 
     name: str
@@ -49,7 +50,7 @@ class TransferResult:
     def words(self) -> str:
         """What the search began from, in one sentence."""
         if not self.sources:
-            return f"none of {self.searched} dispatches begins from what others showed: none of their kinds is known"
+            return f"none of {self.searched} dispatches begins from what others showed: none of their families is known"
         places = ", ".join(dict.fromkeys(source.place for source in self.sources))
         text = (
             f"{self.with_sources} of {self.searched} dispatches begin from what {len(self.sources)} others showed "

@@ -82,9 +82,11 @@ class TuneOptions:
             raise UserError(
                 f"max_weights must be at least 1, which is what plain iree-compile needs, but got {self.max_weights}"
             )
+        if not str(self.transfer):
+            raise UserError("give off, auto or a store to begin from, but got an empty name")
         if self.fresh and self.transfer_store:
             raise UserError(
-                f"a fresh start uses no records: leave out the store {self.transfer_store}, or do not start anew"
+                "a fresh start uses no records: leave out the further store to begin from, or do not start anew"
             )
         if self.target.endswith(":"):
             raise UserError(f"the target {self.target!r} names no device behind the colon; leave the colon out")

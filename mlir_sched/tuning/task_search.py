@@ -200,10 +200,13 @@ class TaskSearch:
             Estimates of the strategy's first traces, where there is a model: as many as ``limit`` candidates need.
         """
         first, self.starts = self.starts[:count], self.starts[limit:]
-        lent, self.lent = self._lent(count - len(first)), ()
+        lent = self._lent(count - len(first))
+        dropped, self.lent = self.lent[len(lent) :], ()
         self.strategy.exclude([*first, *lent])
         given = {trace.key for trace in (*first, *lent)}
         own = [t for t in self.chosen if t.key not in self.history.records and t.key not in given]
+        kept = {trace.key for trace in own}
+        self.strategy.release(trace for trace in dropped if trace.key not in kept)
         self.chosen = ()
         wanted = max(0, count - len(first) - len(lent) - len(own))
         if not self._estimates:

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from mlir_sched.corpus import Corpus
+from mlir_sched.corpus.choosing import chosen_sources
 from mlir_sched.corpus.places import opened_corpora
-from mlir_sched.corpus.sources import Asked, Place, Source, chosen_sources, dump_sources, load_sources, sources_of
+from mlir_sched.corpus.sources import Asked, Place, Source, dump_sources, load_sources, sources_of
 from mlir_sched.corpus.threads import spread_anew
 from mlir_sched.database import RecordStore
 from mlir_sched.models import SharedCostModel
@@ -61,8 +62,8 @@ class Transfer:
 
     def teach(self, model: SharedCostModel) -> None:
         """Have a cost model learn from the candidates that are legal today, as they are."""
-        if self.rows:
-            for source in self.sources:
+        for source in self.sources if self.rows else ():
+            if source.teaches:
                 task = source.measured
                 model.add_source(task.space, task.traces, task.seconds)
 

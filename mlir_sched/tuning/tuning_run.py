@@ -16,7 +16,7 @@ from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s, least_emission_s
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.variants.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune, tunable_variants
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.search.strategy import repaired_in
 from mlir_sched.space.design_space import DesignSpace
@@ -124,7 +124,7 @@ class TuningRun:
         known = Transfer()
         if transfer is not None:
             asked = [*asked, *transfer.key]
-            searched = _searched(built, space, target, generation)
+            searched = _searched(tunable_variants(built, space, target) or built, space, target, generation)
             known = transfer.decided(store, f"transfer-{_digest(asked)}", searched)
             asked = [*asked, *known.key]
         key = "run-" + _digest([*asked, options.trials, options.minutes])

@@ -97,7 +97,7 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--store", ":memory:"), "give the path of a file"),
         (("--transfer", "missing.sqlite"), "missing.sqlite"),
         (("--transfer", "model.mlir"), "not a record store"),
-        (("--transfer", "model.mlir", "--fresh"), "leave out the store model.mlir"),
+        (("--transfer", "model.mlir", "--fresh"), "leave out the further store"),
         (("--module", "no_such_module:Module"), "No module named 'no_such_module'"),
         (("--module", "json:loads"), "json:loads cannot be loaded"),
         (("--module", "json"), "must be named as package.module:Class"),

@@ -11,21 +11,19 @@ from measured_tasks import draws, failed, measured_task, timed
 from replayed_run import TARGET, matmul_dispatch
 
 from mlir_sched.corpus import Corpus, MeasuredTask
+from mlir_sched.corpus.choosing import FEW, ROWS_PER_RUN, ROWS_PER_SOURCE, chosen_sources, equal_parts
 from mlir_sched.corpus.known_task import KnownTask
 from mlir_sched.corpus.sources import (
-    ROWS_PER_RUN,
-    ROWS_PER_SOURCE,
     SOURCES_PER_TASK,
     Asked,
     Place,
     Source,
-    chosen_sources,
     dump_sources,
-    equal_parts,
     fastest_and_others,
     load_sources,
     sources_of,
 )
+from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.targets.target import Target
@@ -35,13 +33,12 @@ DISPATCH = matmul_dispatch(128, 256, 64)
 ASKED = Asked(DISPATCH, TARGET)
 ELSEWHERE = replace(TARGET, machine=(("cpu", "another"),))
 OTHERS = rule_ops.dispatch(rule_ops.matmul(64, "f16", m=128, n=256))
-(TRACE,) = draws(1)
 
 
 def task(name: str, k: int = 64, target: Target = TARGET, context: str = "threads=1", **fields: Dispatch) -> KnownTask:
     """Return a task with a candidate; it is the nearer to the asked one, the nearer ``k`` is to 64."""
     dispatch = fields.get("dispatch", matmul_dispatch(128, 256, k))
-    return measured_task([timed(TRACE)], dispatch, target=target, key=name, context=context)
+    return measured_task(map(timed, draws(1, dispatch, target)), dispatch, target=target, key=name, context=context)
 
 
 def names(sources: tuple[Source, ...]) -> list[str]:
@@ -115,7 +112,7 @@ class Unread(KnownTask):
 
 def unread(name: str, k: int, log: list[str], *, empty: bool = False, error: str = "") -> Unread:
     dispatch = matmul_dispatch(128, 256, k)
-    candidates = None if empty else measured_task([timed(TRACE)], dispatch, key=name)
+    candidates = None if empty else measured_task(map(timed, draws(FEW, dispatch)), dispatch, key=name)
     return Unread(name, name, dispatch, TARGET, "threads=1", log, candidates, error)
 
 
@@ -138,6 +135,30 @@ def test_what_cannot_be_read_costs_a_note_in_the_users_store_and_among_the_shipp
             chosen_sources([ASKED], {place: broken}, (), notes.append)
 
 
+def test_what_another_store_has_of_a_task_of_the_run_counts_where_the_runs_own_has_no_candidate() -> None:
+    """An earlier run timed the untuned code alone."""
+    empty, there = unread("own", 64, [], empty=True), task("own")
+    corpora = {Place.RUN: Corpus((empty,)), Place.USER: Corpus((there,))}
+    for own in ([("own", "threads=1")], []):
+        (found,) = chosen_sources([ASKED], corpora, own)
+        assert found.place is Place.USER
+
+
+def test_a_store_that_is_held_is_waited_for_once() -> None:
+    @dataclass(frozen=True)
+    class Held(Unread):
+        @property
+        def as_measured(self) -> MeasuredTask | None:
+            self.log.append(self.key)
+            raise StoreOutageError("held", is_held=True)
+
+    log, notes = list[str](), list[str]()
+    held = [Held(f"{k}", "", matmul_dispatch(128, 256, k), TARGET, "threads=1", log) for k in (64, 128, 256)]
+    corpora = {Place.USER: Corpus(tuple(held)), Place.SHIPPED: Corpus((task("shipped", 512),))}
+    assert names(chosen_sources([ASKED, Asked(DISPATCH, ELSEWHERE)], corpora, (), notes.append)) == ["shipped"]
+    assert len(log) == len(notes) == 1
+
+
 def test_of_many_candidates_half_are_the_fastest_and_the_others_are_spread_evenly() -> None:
     measured = [timed(trace, ratio) for trace, ratio in zip(draws(40), range(40, 0, -1), strict=True)]
     kept = fastest_and_others(reversed(measured), 8)
@@ -154,26 +175,47 @@ def test_lots_have_equal_parts_and_what_small_ones_leave_goes_to_large_ones() ->
 
 
 def test_sources_have_as_many_candidates_as_a_run_may_learn_from() -> None:
-    traces = draws(ROWS_PER_SOURCE + 20)
-    shapes = [replace(task(f"{k}", k), measured=tuple(map(timed, traces))) for k in (64, 128, 256, 512, 1024)]  # type: ignore[call-arg]
+    def many(k: int) -> MeasuredTask:
+        dispatch = matmul_dispatch(128, 256, k)
+        return measured_task(map(timed, draws(ROWS_PER_SOURCE + 20, dispatch)), dispatch, key=f"{k}")
+
+    shapes = [many(k) for k in (64, 128, 256, 512, 1024)]
     (alone,) = chosen_sources([ASKED], {Place.USER: Corpus((shapes[0],))})
     assert len(alone.measured.measured) == ROWS_PER_SOURCE
     found = chosen_sources([ASKED], {Place.USER: Corpus(tuple(shapes))})
     assert [len(source.measured.measured) for source in found] == [ROWS_PER_RUN // 5] * 5
 
 
-def test_the_best_of_a_source_are_its_two_fastest_even_if_they_are_illegal_today() -> None:
+def test_the_best_of_a_source_are_its_two_fastest_of_todays_sketches_even_if_they_are_illegal() -> None:
     first, second, third = draws(3)
-    gone = Trace("gone", ())
-    measured = [timed(first, 3.0), failed(second), timed(gone, 4.0), timed(third, 2.0)]
-    assert Source(Place.SHIPPED, measured_task(measured)).best == (gone, first)
+    illegal = Trace(first.sketch, first.decisions[1:])
+    gone = timed(Trace("gone", ()), 5.0)
+    measured = [timed(first, 3.0), failed(second), gone, timed(illegal, 4.0), timed(third, 2.0)]
+    assert Source(Place.SHIPPED, measured_task(measured)).best == (illegal, first)
+
+
+def test_a_task_none_of_whose_fastest_candidates_is_legal_leaves_its_place_to_others() -> None:
+    legal = draws(2, matmul_dispatch(128, 256, 128))
+    gone = [timed(Trace(each.sketch, each.decisions[1:])) for each in draws(9, matmul_dispatch(128, 256, 128))]
+    kinds = {
+        "gone": gone,
+        "only failures": map(failed, legal),
+        "too late": [*gone, timed(legal[0], 1.0)],
+        "one": [*gone[:7], timed(legal[0], 1.0)],
+    }
+    dispatch = matmul_dispatch(128, 256, 128)
+    for name, candidates in kinds.items():
+        nearest, other = measured_task(candidates, dispatch, key=name), task("other", 256)
+        found = chosen_sources([ASKED], {Place.USER: Corpus((nearest, other))})
+        assert names(found) == (["one", "other"] if name == "one" else ["other"])
 
 
 def test_sources_are_kept_as_text_and_equal_sources_as_equal_text() -> None:
     found = chosen_sources([ASKED], {Place.USER: Corpus((task("a"),)), Place.SHIPPED: Corpus((task("b", 128),))})
+    found = (found[0], replace(found[1], teaches=False))
     text = dump_sources(found)
     again = load_sources(text)
-    assert [(each.place, each.task) for each in again] == [(each.place, each.task) for each in found]
+    assert [(each.place, each.task, each.teaches) for each in again] == [(e.place, e.task, e.teaches) for e in found]
     assert dump_sources(again) == text
     assert names(sources_of(ASKED, again)) == ["a", "b"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from replayed_run import TARGET, matmul_dispatch
@@ -22,9 +22,9 @@ DISPATCH = matmul_dispatch(64, 96, 128)
 UNTUNED_S = 1e-3
 
 
-def draws(count: int, dispatch: Dispatch = DISPATCH) -> list[Trace]:
-    """Return distinct traces that are legal for a dispatch."""
-    space = DesignSpace(Space.default(TARGET), dispatch, TARGET)
+def draws(count: int, dispatch: Dispatch = DISPATCH, target: Target = TARGET) -> list[Trace]:
+    """Return distinct traces that are legal for a dispatch on a target."""
+    space = DesignSpace(Space.default(target), dispatch, target)
     return RandomSearch(space, np.random.default_rng(0)).suggest(count)
 
 
@@ -37,7 +37,7 @@ def failed(trace: Trace) -> Measurement:
 
 
 def measured_task(
-    measured: Sequence[Measurement] = (),
+    measured: Iterable[Measurement] = (),
     dispatch: Dispatch = DISPATCH,
     *,
     target: Target = TARGET,

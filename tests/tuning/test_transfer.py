@@ -9,25 +9,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measured_tasks import measured_task, timed
-from replayed_run import TARGET, HashedMeasurements, matmul_dispatch, program_search, searched, task_of
-from speedups import Speedups
-from task_searches import TASK, run_round, task_search
+import rule_ops
+from measured_tasks import draws, measured_task, timed
+from plans import flagged
+from replayed_run import METHOD, TARGET, HashedMeasurements, matmul_dispatch, program_search, searched, task_of
+from speedups import Speedups, timing
 
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Asked, Place
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.models import SharedCostModel, XGBoostModel
+from mlir_sched.models.metrics import pair_accuracy
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import RandomSearch
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
+from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.exchange import fitting, offer_traces
 from mlir_sched.tuning.journal import RoundLog
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.transfer import Transfer, TransferPlan
+from mlir_sched.tuning.tuning_run import TuningRun
 
 SHAPES = {"first": (64, 96, 32), "second": (128, 64, 48)}
 TASKS = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
@@ -75,78 +79,27 @@ def measured(
         return searched(program(store, plan, options), HashedMeasurements(folder / "log"))
 
 
-def own_traces(count: int, seed: int = 5) -> list[Trace]:
-    assert TASK.dispatch is not None
-    space = DesignSpace(Space.default(TARGET), TASK.dispatch, TARGET)
-    return RandomSearch(space, np.random.default_rng(seed)).suggest(count)
-
-
-# The first round of a task
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
-def test_lent_traces_are_at_most_half_of_a_first_round_however_small(limit: int) -> None:
-    lent = own_traces(6)
-    for prepared in (False, True):
-        with RecordStore.open("sqlite://") as store:
-            search = task_search(store)
-            search.begin_with(lent, 6)
-            if prepared:
-                search.prepare(8)
-            run_round(search, Speedups({"matmul": 1.0}), limit=limit)
-            keys = list(search.history.records)
-            assert [key for key in keys if key in {t.key for t in lent}] == [t.key for t in lent[: limit // 2]]
-            assert len(keys) == limit
-            run_round(search, Speedups({"matmul": 1.0}))
-            assert len(search.history.records) == limit + 8
-            assert not search.lent, "the others are dropped"
-
-
-def test_lent_traces_come_after_the_given_ones_and_are_half_of_the_rest() -> None:
-    given, lent = own_traces(2), own_traces(6, seed=6)
-    with RecordStore.open("sqlite://") as store:
-        search = task_search(store, starts=given)
-        search.begin_with([*given, *lent], 6)
-        run_round(search, Speedups({"matmul": 1.0}))
-        keys = list(search.history.records)
-        assert keys[:2] == [trace.key for trace in given]
-        assert [keys.index(trace.key) for trace in lent[:3]] == [3, 5, 7]
-        assert len(keys) == 8
-
-
-def test_what_is_lent_is_not_given_again_by_another_task() -> None:
-    (trace,) = own_traces(1)
-    with RecordStore.open("sqlite://") as store:
-        search, other = task_search(store), task_search(store)
-        search.begin_with([trace, trace], 4)
-        assert [each.key for each in search.lent] == [trace.key]
-        assert search.fitted(trace) is None
-        assert fitting(trace, other, [search]) == []
-        run_round(other, Speedups({"matmul": 2.0}))
-        offer_traces([search], [])
-        assert not search.starts
-
-
-def test_a_task_that_has_records_begins_from_them() -> None:
-    with RecordStore.open("sqlite://") as store:
-        run_round(task_search(store, sources="a"), Speedups({"matmul": 1.0}))
-        search = task_search(store, since=store.last_record(), sources="a")
-        search.warm_start()
-        search.begin_with(own_traces(4), 4)
-        assert not search.lent
-
-
-def test_a_model_is_judged_on_the_first_round_before_it_learns_of_the_task(tmp_path: Path) -> None:
-    with_sources, without = (measured(tmp_path, plan, name=str(plan)[:12]) for plan in (plan_of(NEAR), None))
-    assert all(search.foreseen is not None and 0 <= search.foreseen <= 1 for search in with_sources.searches)
-    assert without.searches[0].foreseen is None, "its model had learnt from nothing"
-
-
-# A run
-
-
 def plan_of(*tasks: MeasuredTask, rows: bool = True, starts: bool = True) -> TransferPlan:
     return TransferPlan("plan", Opened(*tasks), rows, starts)
+
+
+@pytest.mark.parametrize("plan", [TransferPlan("plan", Opened(NEAR)), None])
+def test_a_model_is_judged_on_the_first_round_before_it_learns_of_the_task(
+    plan: TransferPlan | None, tmp_path: Path
+) -> None:
+    with RecordStore.open("sqlite://") as store:
+        program = program_search(OPTIONS, store, TASKS[:1], transfer=plan)
+        (search,) = searched(program, HashedMeasurements(tmp_path / "log")).searches
+    if plan is None:
+        assert search.foreseen is None, "its model had learnt from nothing"
+        return
+    model = SharedCostModel(XGBoostModel())
+    program.run.transfer.teach(model)
+    task, first = model.task(search.space), list(search.history.records.values())[: search.history.trials[0]]
+    assert task.refresh()
+    ratios = np.array([record.outcome.timing.ratio if record.outcome.timing else 0.0 for record in first])
+    assert search.foreseen == pair_accuracy(task.predict([record.trace for record in first if record.trace]), ratios)
+    assert search.foreseen != 0.5
 
 
 def test_tasks_try_the_two_best_of_their_nearest_sources_repaired(tmp_path: Path) -> None:
@@ -162,6 +115,19 @@ def test_tasks_try_the_two_best_of_their_nearest_sources_repaired(tmp_path: Path
     assert repaired & set(list(first.history.records)[:4])
 
 
+def test_sources_are_looked_for_where_a_program_is_searched() -> None:
+    other = rule_ops.dispatch(rule_ops.matmul(64, "f16", m=128, n=256))
+    of_other = measured_task(map(timed, draws(4, other)), other, key="of another family")
+    variants = (TASKS[0], timing(1e-3, 1.0)), (task_of("other", other), None)
+    built = [
+        BuiltVariant(flagged(task.name), Model("model.mlir", (), (task,), ()), b"", time, ()) for task, time in variants
+    ]
+    plan, space = plan_of(NEAR, of_other), Space.default(TARGET)
+    with RecordStore.open("sqlite://") as store:
+        run = TuningRun.of(OPTIONS, TARGET, space, store, built, start=0.0, method=METHOD, transfer=plan)
+        assert [each.task.key for each in run.transfer.sources] == ["near"], "the second fails, and is not searched"
+
+
 def test_rows_and_starts_can_be_had_alone(tmp_path: Path) -> None:
     asked = Asked(matmul_dispatch(*SHAPES["first"]), TARGET)
     rows = Transfer.of([asked], {Place.SHIPPED: CORPUS}, starts=False)
@@ -175,13 +141,18 @@ def test_rows_and_starts_can_be_had_alone(tmp_path: Path) -> None:
     assert len({rows.digest, starts.digest, Transfer().digest}) == 3
 
 
-def test_a_source_that_is_no_longer_legal_costs_its_rows_alone(tmp_path: Path) -> None:
-    gone = replace(NEAR, measured=tuple(timed(Trace("gone", each.trace.decisions)) for each in NEAR.measured))
-    model = SharedCostModel(XGBoostModel())
-    transfer = Transfer.of([Asked(matmul_dispatch(*SHAPES["first"]), TARGET)], {Place.SHIPPED: Corpus((gone,))})
-    transfer.teach(model)
-    assert not model.refresh()
-    assert measured(tmp_path, plan_of(gone)).tried == OPTIONS.trials
+def test_candidates_that_are_no_longer_legal_teach_nothing_and_cost_nothing_else(tmp_path: Path) -> None:
+    lacking = {trace.key: trace for trace in (Trace(t.sketch, t.decisions[1:]) for t in NEAR.traces)}
+    legal = NEAR.measured[:3]
+    part = replace(NEAR, measured=(*legal, *(timed(trace, 0.1) for trace in lacking.values())))
+    transfer = Transfer.of([Asked(matmul_dispatch(*SHAPES["first"]), TARGET)], {Place.SHIPPED: Corpus((part,))})
+    (known,) = transfer.sources
+    assert len(known.measured.measured) > len(legal)
+    assert set(known.measured.traces) == {each.trace for each in legal}
+    gone = replace(part, measured=part.measured[len(legal) :])
+    assert Transfer.of([Asked(NEAR.dispatch, TARGET)], {Place.SHIPPED: Corpus((gone,))}).sources == ()
+    for each in (part, gone):
+        assert measured(tmp_path, plan_of(each), name=f"{len(each.measured)}").tried == OPTIONS.trials
 
 
 def test_off_searches_as_if_there_were_no_sources_and_on_without_any_tries_the_same(tmp_path: Path) -> None:
@@ -237,5 +208,7 @@ def test_a_fresh_start_and_a_store_to_begin_from_exclude_each_other() -> None:
     assert TuneOptions().transfer == "off"
     assert (TuneOptions(transfer="auto").transfer_store, TuneOptions(transfer=Path("a")).transfer_store) == ("", "a")
     assert TuneOptions(fresh=True, transfer="auto").fresh
-    with pytest.raises(UserError, match="leave out the store"):
+    with pytest.raises(UserError, match="leave out the further store"):
         TuneOptions(fresh=True, transfer="other.sqlite")
+    with pytest.raises(UserError, match="empty name"):
+        TuneOptions(transfer="")
