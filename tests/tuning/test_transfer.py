@@ -134,7 +134,8 @@ def test_rows_and_starts_can_be_had_alone(tmp_path: Path) -> None:
     starts = Transfer.of([asked], {Place.SHIPPED: CORPUS}, rows=False)
     assert list(rows.starts_of(asked)) == []
     assert len(list(starts.starts_of(asked))) == 4
-    for transfer, fitted in ((rows, True), (starts, False)):
+    lenders = replace(rows, sources=tuple(replace(each, teaches=False) for each in rows.sources))
+    for transfer, fitted in ((rows, True), (starts, False), (lenders, False)):
         model = SharedCostModel(XGBoostModel())
         transfer.teach(model)
         assert model.refresh() is fitted
