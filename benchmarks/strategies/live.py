@@ -128,6 +128,7 @@ def results_table(matches: Sequence[Match], networks: Networks, corpus: str, pub
             f"{2 * trials} for never. Over {first} at N: time over {first}'s after as many trials, timed in turns in "
             "a new process; worst family: the largest of the families' means, at the last of these. Overhead: seconds "
             f"of a search beside compiling and timing. What the arms know: {corpus}.",
+            f"With the best of all arms as its first candidate, an arm would be at {_least(matches, first)} over {first}.",
             *(f"{arm}: {ARMS[arm].what}{_asked_of(ARMS[arm].gate)}" for arm in arms),
             *(f"{arm} where the untuned code counts, too: {_with_untuned(matches, arm, first)}" for arm in others),
             *(f"{arm} is no default: {'; '.join(found.against)}" for arm, found in judgements.items() if found.against),
@@ -144,6 +145,13 @@ def lines_of(match: Match) -> str:
 def _asked_of(gate: Gate) -> str:
     most = ", ".join(f"{most:g} at {trials}" for trials, most in gate.most.items())
     return f"; what is asked of it over {SCRATCH}: at most {most}" if most else ""
+
+
+def _least(matches: Sequence[Match], arm: str) -> str:
+    """Return what no arm can be below, by the times of the searches: the best of all arms over one arm."""
+    trials = max(len(match.courses[arm].speedups) for match in matches)
+    marks = (mark for mark in TIMED if mark <= trials)
+    return ", ".join(f"{1 / _mean(matches, partial(_behind, mark), arm):.2f} at {mark}" for mark in marks)
 
 
 def _with_untuned(matches: Sequence[Match], arm: str, other: str) -> str:

@@ -49,6 +49,8 @@ def test_a_note_says_what_is_left_where_the_untuned_code_counts() -> None:
     assert [other.against("scratch", 0, least).ratio for least in (0.0, 1.0)] == [0.4, 0.5]
     table = shown([match(scratch=course(0.5, 0.8, timed=(0.8,)), random=course(0.5, 2.0, timed=(2.0,)))])
     assert "random where the untuned code counts, too: 0.50 at 2" in table.notes
+    least = "With the best of all arms as its first candidate, an arm would be at 0.40 at 2 over scratch."
+    assert least in table.notes, "0.8 over 2.0"
 
 
 def test_nothing_is_known_of_arms_that_all_fail() -> None:
