@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -137,13 +137,13 @@ class MatchingModule(TransformModule):
         """Draw decisions, then schedule every op of the dispatch."""
         raise NotImplementedError(f"the transform module {self.name} has neither schedule nor programs")
 
-    def templates(self, found: Any, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+    def templates(self, found: Any, dispatch: Dispatch, target: Target) -> Iterable[Template]:
         """Return candidates to try before any others, the best guess first; by default none."""
         del found, dispatch, target
         return ()
 
     def _known_templates(self, found: Any, dispatch: Dispatch, target: Target) -> Sequence[Template]:
-        templates, names = self.templates(found, dispatch, target), self.programs().keys()
+        templates, names = tuple(self.templates(found, dispatch, target)), self.programs().keys()
         unknown = [template.program for template in templates if template.program not in names]
         if unknown:
             raise ValueError(f"a template is of the program {unknown[0]!r}; there are {', '.join(map(repr, names))}")
@@ -158,7 +158,7 @@ class MatchingModule(TransformModule):
         if sketch.steps or (found := self.match(op, dispatch, target)) is None:
             return (sketch,)
         claimed, left_open = tuple(o.index for o in dispatch.ops), self.left_open(found, dispatch)
-        guessed = partial(self._known_templates, found, dispatch, target)
+        guessed = cache(partial(self._known_templates, found, dispatch, target))
         made = [sketch]
         for name, run in self.programs().items():
             step = self.step(partial(_run, run, found))

@@ -22,7 +22,7 @@ from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.llvm_cpu import convolution
-from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk
+from mlir_sched.transform_scripts.llvm_cpu.templates.convolution import chunk
 from mlir_sched.transform_scripts.structures import Convolution, Loops
 
 SpaceFor = Callable[[str | Payload], DesignSpace]

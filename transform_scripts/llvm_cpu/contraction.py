@@ -9,7 +9,7 @@ rules below each name what was measured in IREE 3.13 on Zen 4.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -18,19 +18,18 @@ from mlir_sched.payload import Dispatch, Operand
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, ContractionModule, by_one, tile_reduction
-from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.contraction_templates import contraction_templates
-from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares
+from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
-from mlir_sched.transform_scripts.llvm_cpu.register_tiles import (
-    FEW_ROWS,
+from mlir_sched.transform_scripts.llvm_cpu.templates.contraction import contraction_templates
+from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     MAX_APART,
     MAX_ROWS,
     MAX_UNEVEN_VECTORS,
-    MAX_VECTORS_PER_ROW,
     have_no_tails,
+    most_vectors,
     stay_whole,
 )
+from mlir_sched.transform_scripts.llvm_cpu.templates.shares import equal_shares
 from mlir_sched.transform_scripts.module import ScheduleProgram, Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
@@ -86,11 +85,11 @@ class ContractionTiling(ContractionModule):
         whole = found.rows.at if found.rows is not None and stay_whole(found) else ()
         return tuple(loop for loop in super().parallel(found, dispatch) if loop.at[0] not in whole)
 
-    def templates(self, found: Contraction, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+    def templates(self, found: Contraction, dispatch: Dispatch, target: Target) -> Iterable[Template]:
         """Return what keeps a core busy, where the programs draw tiles for caches, too."""
-        shares = equal_shares(found.root, self.parallel(found, dispatch), target)
+        shares = equal_shares(dispatch, self.parallel(found, dispatch), target)
         made = contraction_templates(found, shares, target, self.ways.tails) if self.ways.cache_levels else ()
-        return [template for template in made if template.program in self.names]
+        return (template for template in made if template.program in self.names)
 
 
 @dataclass(frozen=True)
@@ -243,7 +242,7 @@ def _sample_register_tile(s: Schedule, mm: Contraction, ways: Ways, apart: Mappi
     columns, rows = s.extent(mm.columns), 1 if mm.rows is None else s.extent(mm.rows)
     tails = tuple(tail for tail in ways.tails if tail != MASK or not (mm.outer_reductions or apart))
     tail = _sample_tail(s, rows, columns, lanes, tails)
-    widest = floor_power_of_two(min(MAX_VECTORS_PER_ROW, max(1, most // min(rows, FEW_ROWS))))
+    widest = most_vectors(rows, most)
     draw = _draw_divisors if tail == DIVIDE else _draw_vectors
     cache_sizes, register_sizes = draw(s, mm, ways, widest, most)
     for loop in reversed(mm.tiled):

@@ -16,7 +16,7 @@ al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectur
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -25,14 +25,18 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
-from mlir_sched.transform_scripts.extents import is_uneven, vector_elements, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.convolution_templates import (
+from mlir_sched.transform_scripts.extents import vector_elements, vector_multiple
+from mlir_sched.transform_scripts.llvm_cpu.templates.convolution import (
     MAX_ROWS,
     MAX_VECTORS_PER_ROW,
+    accumulators_of,
+    chunk,
     convolution_templates,
     divides_well,
+    leaves_tails,
+    vector_loop,
 )
-from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares
+from mlir_sched.transform_scripts.llvm_cpu.templates.shares import equal_shares
 from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram, Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops, contiguous_loop
@@ -67,18 +71,11 @@ class ConvolutionTiling(ScheduleModule):
         """Return the one program."""
         return {"": partial(convolve, may_peel=self.peel)}
 
-    def templates(self, found: Convolution, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+    def templates(self, found: Convolution, dispatch: Dispatch, target: Target) -> Iterable[Template]:
         """Return register tiles that keep a core busy."""
-        shares = equal_shares(found.root, self.parallel(found, dispatch), target)
-        return list(convolution_templates(found, shares, target, may_peel=self.peel))
-
-
-def chunk(size: int, lanes: int) -> int:
-    """Return how many elements of a vector loop's tile make one vector value: a power of two, or at most a register.
-
-    LLVM takes 14 s for a tile with vectors of 48 elements, and 0.5 s for the same tile with 3 vectors of 16.
-    """
-    return size if size <= lanes or size & (size - 1) == 0 else size & -size
+        along = vector_loop(found, target).position(found.root)
+        shares = equal_shares(dispatch, self.parallel(found, dispatch), target, along=along)
+        return convolution_templates(found, shares, target, may_peel=self.peel)
 
 
 @dataclass(frozen=True)
@@ -133,8 +130,7 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
     sizes[vector] = s.sample_vector_tile("vector", vector, lanes, tail, most=MAX_VECTORS_PER_ROW)
     for loop in rows:
         sizes[loop] = _sample_rows(s, loop, tail)
-    whole = chunk(sizes[vector], lanes)
-    registers = math.prod(sizes[loop] for loop in rows) * math.ceil(sizes[vector] / min(whole, lanes))
+    registers = math.prod(sizes[loop] for loop in rows) * accumulators_of(sizes[vector], lanes)
     s.require_accumulators(registers, [*sizes.values()])
     order = s.sample_order("order", (*rows, vector)) if rows else (vector,)
     _check_single_iterations(s, op, [(s.extent(loop), sizes[loop]) for loop in order])
@@ -185,10 +181,9 @@ def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> s
     Divisors have a small chance where they all make vectors of less than half a register: 41 channels would be
     computed as scalars.
     """
-    uneven = is_uneven(vector, lanes) or not all(map(divides_well, rows))
     longest = max(chunk(size, lanes) for size in range(1, lanes * MAX_VECTORS_PER_ROW + 1) if vector % size == 0)
     divisors = 1.0 if 2 * longest >= min(vector, lanes) else 0.1
-    return s.sample_tail((PEEL,), weights=(divisors, 2.0)) if uneven else DIVIDE
+    return s.sample_tail((PEEL,), weights=(divisors, 2.0)) if leaves_tails(vector, rows, lanes) else DIVIDE
 
 
 def _sample_rows(s: Schedule, loop: Loop, tail: str) -> int:

@@ -1,7 +1,7 @@
 """Element-wise dispatches on CPUs: walk memory in order, one vector tile at a time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -9,7 +9,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.extents import instructions, is_uneven, vector_elements
-from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares, workgroup_values
+from mlir_sched.transform_scripts.llvm_cpu.templates.shares import equal_shares, workgroup_values
 from mlir_sched.transform_scripts.module import Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, Loop
@@ -37,10 +37,10 @@ class ElementwiseTiling(ElementwiseModule):
         found = super().match(op, dispatch, target)
         return None if found is None or steps_over(found.root, found.contiguous) else found
 
-    def templates(self, found: Elementwise, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+    def templates(self, found: Elementwise, dispatch: Dispatch, target: Target) -> Iterable[Template]:
         """Return walks along memory, a few vectors at a time; a transposing op walks squares of a vector's length."""
         root, along = found.root, found.contiguous
-        shares, lanes = equal_shares(root, self.parallel(found, dispatch), target), vector_elements(root, target)
+        shares, lanes = equal_shares(dispatch, self.parallel(found, dispatch), target), vector_elements(root, target)
         others = [loop for loop in found.loops if loop is not along and not steps_over(root, loop)]
         crossed = [loop for loop in others if _is_contiguous_in_an_input(root, loop)]
         high = (crossed or others)[-1:]
@@ -48,13 +48,11 @@ class ElementwiseTiling(ElementwiseModule):
         most = max(1, MAX_INSTRUCTIONS // each)
         uneven = is_uneven(next(size for loop, size in shares.items() if loop.name == along.name), lanes)
         few = max(1, min(4, FEW_INSTRUCTIONS // each))
-        made = []
         for wide, rows in ((1, lanes), (1, 4), (2, 8), (1, 1)) if crossed else ((few, 1), (1, 1), (8, 1), (1, 4)):
             size, count = lanes * max(1, min(wide, most // rows)), min(rows, most)
             values: dict[str, Value] = {"vector": size, "tail": PEEL} if uneven else {"vector": (size,)}
             values |= {f"tile_{loop.name}": (count if loop in high else 1,) for loop in others}
-            made.append(Template("", workgroup_values(shares) | values))
-        return made
+            yield Template("", workgroup_values(shares) | values)
 
     def schedule(self, s: Schedule, found: Elementwise) -> None:
         """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize.

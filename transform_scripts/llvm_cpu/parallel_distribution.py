@@ -1,14 +1,11 @@
 """Distribution of a dispatch over workgroups, which IREE's task system runs on cores."""
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
-from mlir_sched.payload import LinalgOp, OpKind
-from mlir_sched.sampling import Value, divisors
-from mlir_sched.targets.target import Target
+from mlir_sched.payload import OpKind
 from mlir_sched.transform_scripts.common import workgroup_mapping
-from mlir_sched.transform_scripts.extents import vector_elements, vector_multiple
+from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop
@@ -18,9 +15,6 @@ MAX_WORKGROUPS_PER_CORE = 2048
 
 REUSE_POWER = 0.5
 """Power of a workgroup tile's sizes in its chance, for contractions, which reuse inputs: large tiles read less."""
-
-MAX_SHARES = 4
-"""Most workgroups per core of :func:`equal_shares`: more of them only make the load more even."""
 
 UNEVEN_POWER = 1.0
 """The same along a result's contiguous loop that whole vectors do not divide: small divisors are less than a vector.
@@ -59,28 +53,3 @@ class ParallelDistribution(DistributionModule):
         limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
         s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
         s.fuse_rest(root, s.distribute(root, sizes, workgroup_mapping(len(sizes))))
-
-
-def equal_shares(root: LinalgOp, loops: Loops, target: Target) -> dict[Loop, int]:
-    """Return the size of a workgroup along each loop of a root: few workgroups, of equal size, for all cores.
-
-    Outer loops are divided first; the contiguous loop of the result keeps whole vectors.
-    """
-    cores, sizes = target.cores, dict[Loop, int]()
-    contiguous, lanes = contiguous_loop(root, loops), vector_elements(root, target)
-    for loop in loops:
-        unit = vector_multiple(loop.extent, lanes) if loop is contiguous else 1
-        count = _shares(loop.extent // unit, cores)
-        sizes[loop], cores = loop.extent // count, math.ceil(cores / count)
-    return sizes
-
-
-def _shares(iterations: int, cores: int) -> int:
-    """Return into how many equal parts a loop is divided: the fewest of those that leave cores idle for least time."""
-    counts = [count for count in divisors(iterations) if count <= MAX_SHARES * cores]
-    return min(counts, key=lambda count: (math.ceil(count / cores) / count, count))
-
-
-def workgroup_values(shares: Mapping[Loop, int]) -> dict[str, Value]:
-    """Return the sizes of a workgroup as values of the decisions that :class:`ParallelDistribution` draws."""
-    return {f"workgroup_{loop.name}": (size,) for loop, size in shares.items() if loop.extent > 1}

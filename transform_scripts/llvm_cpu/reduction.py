@@ -13,7 +13,7 @@ are of a softmax of 256x256 on Zen 4, IREE 3.13.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -22,10 +22,10 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import ReductionModule
-from mlir_sched.transform_scripts.extents import instructions, is_uneven
+from mlir_sched.transform_scripts.extents import instructions
 from mlir_sched.transform_scripts.llvm_cpu.lowering import require_lanes
-from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import equal_shares
-from mlir_sched.transform_scripts.llvm_cpu.reduction_templates import reduction_templates
+from mlir_sched.transform_scripts.llvm_cpu.templates.reduction import leaves_tails, reduction_templates
+from mlir_sched.transform_scripts.llvm_cpu.templates.shares import equal_shares
 from mlir_sched.transform_scripts.module import Template
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Reduction, contiguous_loop, parallel_loops, reduction_loops
@@ -56,10 +56,10 @@ class ReductionTiling(ReductionModule):
     def __init__(self, reciprocals: bool = True) -> None:
         self.reciprocals = reciprocals
 
-    def templates(self, found: Reduction, dispatch: Dispatch, target: Target) -> Sequence[Template]:
+    def templates(self, found: Reduction, dispatch: Dispatch, target: Target) -> Iterable[Template]:
         """Return rows and lanes that hide the latency of an addition."""
-        shares = equal_shares(found.root, self.parallel(found, dispatch), target)
-        return list(reduction_templates(found, shares, target))
+        shares = equal_shares(dispatch, self.parallel(found, dispatch), target)
+        return reduction_templates(found, shares, target)
 
     def schedule(self, s: Schedule, found: Reduction) -> None:
         """Tile rows, fuse the whole dispatch into them, split every reduction into lanes, vectorize."""
@@ -67,7 +67,7 @@ class ReductionTiling(ReductionModule):
             s.annotate("fastmath", RECIPROCALS, on="arith.divf")
         inlined = _sample_inlined(s, found)
         computed = [op for op in found.ops if op.kind is not OpKind.FILL and op not in inlined]
-        rows = Rows(found, tuple(computed), _sample_tail(s, found, computed))
+        rows = Rows(found, tuple(computed), _sample_tail(s, found))
         _tile_rows(s, rows)
         s.inline(*inlined)
         later = _tile_later_ops(s, rows)
@@ -141,22 +141,14 @@ def _sample_inlined(s: Schedule, found: Reduction) -> tuple[LinalgOp, ...]:
     return between if between and s.sample_yes("recompute", yes=3.0, no=1.0) else ()
 
 
-def _sample_tail(s: Schedule, found: Reduction, computed: Sequence[LinalgOp]) -> str:
+def _sample_tail(s: Schedule, found: Reduction) -> str:
     """Choose a tail strategy, where an extent along which vectors lie is no multiple of a vector.
 
     An extent without a divisor close to the number of elements of a vector allows few lanes, or one: a dot product of
     100003 floats runs as scalar code, and 11 times faster with peeled lanes.
     """
-    extents = []
-    for op in computed:
-        if op.reduces and len(op.reduction_dims) > 1:
-            return DIVIDE  # the lanes are along the innermost of several loops, which cannot be peeled alone
-        if op.reduces and not op.reduces_in_strides:
-            extents.append(reduction_loops(op)[-1].extent)
-    if found.rows and found.in_strides:
-        extents.append(s.extent(found.rows[-1]))
-    uneven = any(is_uneven(extent, s.lanes(found.root)) for extent in extents)
-    return s.sample_tail((PEEL,) if uneven else ())
+    rows = s.extent(found.rows[-1]) if found.rows else 1
+    return s.sample_tail((PEEL,) if leaves_tails(found, rows, s.lanes(found.root)) else ())
 
 
 def _tile_rows(s: Schedule, rows: Rows) -> None:

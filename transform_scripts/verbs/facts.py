@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import LinalgOp
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.extents import instructions, vector_elements
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
 from mlir_sched.transform_scripts.tracking.nest import Level, TiledOp, points
@@ -16,6 +17,11 @@ MAX_UNROLLED_VECTORS = 512
 """Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
 MAX_INSTRUCTIONS = 512
 """Most vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
+
+
+def most_accumulators(target: Target) -> int:
+    """Return the number of vector registers that may hold accumulators."""
+    return int(target.vector_registers * ACCUMULATOR_SHARE)
 
 
 class FactsMixin(ScheduleState):
@@ -58,7 +64,7 @@ class FactsMixin(ScheduleState):
     @property
     def max_accumulators(self) -> int:
         """Number of vector registers that may hold accumulators."""
-        return int(self.target.vector_registers * ACCUMULATOR_SHARE)
+        return most_accumulators(self.target)
 
     def fits_stack(self, size: int) -> bool:
         """Say whether temporaries of a size in bytes fit the stack of a workgroup, if the target bounds it."""

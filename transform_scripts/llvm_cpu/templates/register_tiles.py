@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from mlir_sched.sampling import divisors
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.extents import floor_power_of_two
 from mlir_sched.transform_scripts.structures import Contraction
+from mlir_sched.transform_scripts.verbs.facts import most_accumulators
 
 IN_FLIGHT = 8
 """Multiply-adds that a core works on at once: each takes about 4 cycles, and cores begin 2, and 2 loads, in a cycle."""
@@ -46,10 +49,15 @@ def registers_of(size: int, lanes: int) -> int:
     return size // lanes + (size % lanes).bit_count()
 
 
-def fits(rows: int, vectors: int, most_accumulators: int, registers: int) -> bool:
+def most_vectors(rows: int, accumulators: int) -> int:
+    """Return how many vectors of columns, a power of two, a tile of a product of so many rows has at most."""
+    return floor_power_of_two(min(MAX_VECTORS_PER_ROW, max(1, accumulators // min(rows, FEW_ROWS))))
+
+
+def fits(rows: int, vectors: int, target: Target) -> bool:
     """Say whether accumulators, one step's vectors and an element of a row fit the registers of a core."""
     accumulators = rows * vectors
-    return accumulators <= most_accumulators and accumulators + vectors + 1 <= registers
+    return accumulators <= most_accumulators(target) and accumulators + vectors + 1 <= target.vector_registers
 
 
 def step_cost(rows: int, vectors: int, loads: float) -> float:

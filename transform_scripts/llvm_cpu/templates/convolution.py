@@ -6,19 +6,25 @@ Architectures" (2018).
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sched.sampling import Value, divisors
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.extents import is_uneven, powers_of_two, vector_elements, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import workgroup_values
-from mlir_sched.transform_scripts.llvm_cpu.register_tiles import best_of_each, fits, pieces, registers_of, step_cost
+from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import MAX_WORKGROUPS_PER_CORE
+from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
+    best_of_each,
+    fits,
+    pieces,
+    registers_of,
+    step_cost,
+)
+from mlir_sched.transform_scripts.llvm_cpu.templates.shares import workgroup_values
 from mlir_sched.transform_scripts.module import Template
 from mlir_sched.transform_scripts.structures import Convolution, Loop
 from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
-from mlir_sched.transform_scripts.verbs.facts import ACCUMULATOR_SHARE
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 4
@@ -27,6 +33,24 @@ MAX_VECTORS_PER_ROW = 4
 def divides_well(extent: int) -> bool:
     """Say whether some good number of rows divides an extent."""
     return extent <= MAX_ROWS or any(extent % rows == 0 for rows in range(4, MAX_ROWS + 1))
+
+
+def leaves_tails(vector: int, rows: Iterable[int], lanes: int) -> bool:
+    """Say whether no good register tile divides a vector loop and row loops of some extents."""
+    return is_uneven(vector, lanes) or not all(map(divides_well, rows))
+
+
+def chunk(size: int, lanes: int) -> int:
+    """Return how many elements of a vector loop's tile make one vector value: a power of two, or at most a register.
+
+    LLVM takes 14 s for a tile with vectors of 48 elements, and 0.5 s for the same tile with 3 vectors of 16.
+    """
+    return size if size <= lanes or size & (size - 1) == 0 else size & -size
+
+
+def accumulators_of(size: int, lanes: int) -> int:
+    """Return how many registers a vector loop's tile takes, value by value."""
+    return math.ceil(size / min(chunk(size, lanes), lanes))
 
 
 @dataclass(frozen=True)
@@ -60,30 +84,35 @@ class Windows:
     @staticmethod
     def of(conv: Convolution, shares: Mapping[Loop, int], target: Target, *, may_peel: bool) -> "Windows":
         """Return a convolution whose root is divided into workgroups of some sizes."""
-        places = {loop.position(conv.root): size for loop, size in shares.items()}
-        extents = {loop: places[loop.position(conv.root)] for loop in conv.parallel}
-        lanes = vector_elements(conv.op, target)
-        vector = vector_loops(conv, lanes)[0]
+        lanes, extents, vector = (
+            vector_elements(conv.op, target),
+            extents_inside(conv, shares),
+            vector_loop(conv, target),
+        )
         rows = tuple(loop for loop in sharing_loops(conv, vector) if extents[loop] > 1)[:2]
-        tail = PEEL if may_peel and is_uneven(extents[vector], lanes) else DIVIDE
+        uneven = leaves_tails(extents[vector], [extents[loop] for loop in rows], lanes)
+        tail = PEEL if may_peel and uneven else DIVIDE
         return Windows(conv, target, vector, rows, extents, lanes, tail)
+
+    @property
+    def peels_vectors(self) -> bool:
+        """Whether whole vectors leave a tail of the vector loop."""
+        return self.tail == PEEL and is_uneven(self.extents[self.vector], self.lanes)
 
     def tiles(self) -> list[Tile]:
         """Return the best register tile, then the best for each other number of vectors, the fewest first."""
-        registers = self.target.vector_registers
-        most = int(registers * ACCUMULATOR_SHARE)
-        possible = (tile for tile in self._tiles() if fits(math.prod(tile.rows), tile.vectors, most, registers))
+        possible = (tile for tile in self._tiles() if fits(math.prod(tile.rows), tile.vectors, self.target))
         return best_of_each(possible, lambda tile: tile.vectors, self._cost)
 
     def _tiles(self) -> Iterator[Tile]:
         for size in self._sizes():
-            vectors = registers_of(size, self.lanes)
+            vectors = max(registers_of(size, self.lanes), accumulators_of(size, self.lanes))
             for rows in itertools.product(*[self._row_sizes(loop) for loop in self.rows]):
                 yield Tile(size, vectors, rows)
 
     def _sizes(self) -> list[int]:
         extent, most = self.extents[self.vector], self.lanes * MAX_VECTORS_PER_ROW
-        if self.tail == PEEL:
+        if self.peels_vectors:
             return [self.lanes * vectors for vectors in powers_of_two(min(MAX_VECTORS_PER_ROW, extent // self.lanes))]
         unit = vector_multiple(extent, self.lanes)
         return [size for size in divisors(extent) if size % unit == 0 and size <= most] or [unit]
@@ -139,8 +168,9 @@ class Windows:
 
     def values(self, tile: Tile) -> dict[str, Value]:
         """Return the values of a register tile."""
-        peels = self.tail == PEEL
-        values: dict[str, Value] = {"vector": tile.size, "tail": PEEL} if peels else {"vector": (tile.size,)}
+        values: dict[str, Value] = {"vector": tile.size if self.peels_vectors else (tile.size,)}
+        if self.tail == PEEL:
+            values["tail"] = PEEL
         for loop, rows in zip(self.rows, tile.rows, strict=True):
             values[f"rows_{loop.name}"] = rows if self._is_free(loop) else (rows,)
         return values
@@ -159,24 +189,43 @@ class Windows:
         yield {"innermost": "channels", "unrolled_loops": 1}
 
 
+def vector_loop(conv: Convolution, target: Target) -> Loop:
+    """Return the loop that the vectors of templates lie along."""
+    return vector_loops(conv, vector_elements(conv.op, target))[0]
+
+
+def extents_inside(conv: Convolution, shares: Mapping[Loop, int]) -> dict[Loop, int]:
+    """Return the iterations of each parallel loop of a convolution in a workgroup of some size."""
+    places = {loop.position(conv.root): size for loop, size in shares.items()}
+    return {loop: places[loop.position(conv.root)] if loop.extent > 1 else 1 for loop in conv.parallel}
+
+
 def cached_shares(conv: Convolution, shares: Mapping[Loop, int], target: Target) -> dict[Loop, int]:
-    """Return shares of workgroups, divided along outer loops until half of L2 holds image and result of each."""
-    sizes = dict(shares)
+    """Return shares of workgroups, divided along outer loops until half of L2 holds image and result of each.
+
+    The vector loop stays whole, and the loop that shares most loads keeps the rows of a register tile. Where no such
+    division is small enough, or L2 is not known, all stay as they are.
+    """
+    vector, sizes = vector_loop(conv, target), dict(shares)
+    sharing = [loop for loop in sharing_loops(conv, vector) if loop.extent > 1]
+    least = {loop.position(conv.root): MAX_ROWS for loop in sharing[:1]} | {vector.position(conv.root): vector.extent}
     image, _ = conv.op.image_and_filter
 
     def fits_cache() -> bool:
-        inside = {loop.position(conv.root): size for loop, size in sizes.items()}
         tile = list(conv.op.extents)
-        for loop in conv.parallel:
-            tile[conv.position(loop)] = inside[loop.position(conv.root)]
+        for loop, size in extents_inside(conv, sizes).items():
+            tile[conv.position(loop)] = size
         return sum(operand.footprint_bytes(tile) for operand in (image, *conv.op.outputs)) <= target.l2_bytes // 2
 
-    for loop in list(sizes)[:-1]:
-        for size in reversed(divisors(sizes[loop])):
+    for loop, whole in shares.items():
+        for size in reversed(divisors(whole)):
+            if size < min(whole, least.get(loop.position(conv.root), 1)):
+                break
             sizes[loop] = size
-            if not target.l2_bytes or fits_cache():
+            workgroups = math.prod(each.extent // sizes[each] for each in sizes)
+            if workgroups <= MAX_WORKGROUPS_PER_CORE * target.cores and fits_cache():
                 return sizes
-    return sizes
+    return dict(shares)
 
 
 def convolution_templates(

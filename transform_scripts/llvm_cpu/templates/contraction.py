@@ -14,24 +14,24 @@ from mlir_sched.sampling import Value, divisors
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.extents import powers_of_two, vector_elements, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import workgroup_values
-from mlir_sched.transform_scripts.llvm_cpu.register_tiles import (
+from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     MAX_APART,
     MAX_ROWS,
     MAX_UNEVEN_VECTORS,
-    MAX_VECTORS_PER_ROW,
     best_of_each,
     divisor,
     fits,
     have_no_tails,
+    most_vectors,
     product_cost,
     registers_of,
     stay_whole,
 )
+from mlir_sched.transform_scripts.llvm_cpu.templates.shares import workgroup_values
 from mlir_sched.transform_scripts.module import Template
 from mlir_sched.transform_scripts.structures import Contraction, Loop
 from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
-from mlir_sched.transform_scripts.verbs.facts import ACCUMULATOR_SHARE
+from mlir_sched.transform_scripts.verbs.facts import most_accumulators
 
 UNROLLED = 64
 """Vectors of multiply-adds that a step of the reduction has at most, beyond its first iteration."""
@@ -102,26 +102,26 @@ class Product:
 
         Strided columns are transposed square by square of a vector's length, so that one vector comes first there.
         """
-        registers, strided = self.target.vector_registers, self.mm.strided_operand is not None
-        most = int(registers * ACCUMULATOR_SHARE)
+        strided = self.mm.strided_operand is not None
 
         def cost(tile: Tile) -> tuple[bool, float]:
             extents, sizes = (self.rows, self.columns), (tile.rows, tile.columns)
             return strided and tile.vectors > 1, product_cost(extents, sizes, self.lanes, self.apart)
 
-        possible = (tile for tile in self._tiles() if fits(tile.rows, tile.vectors * self.apart, most, registers))
+        possible = (tile for tile in self._tiles() if fits(tile.rows, tile.vectors * self.apart, self.target))
         return best_of_each(possible, lambda tile: tile.vectors, cost)
 
     def _tiles(self) -> Iterator[Tile]:
         lanes, unit = self.lanes, vector_multiple(self.columns, self.lanes)
+        widest = most_vectors(self.rows, most_accumulators(self.target) // self.apart)
         for columns in divisors(self.columns):
             even = columns % unit == 0 and (self.columns < lanes or columns.bit_count() == 1)
-            if even and columns <= MAX_VECTORS_PER_ROW * lanes:
+            if even and columns <= widest * lanes:
                 for rows in divisors(self.rows):
                     yield Tile(rows, columns, registers_of(columns, lanes), DIVIDE)
         if PEEL not in self.tails:
             return
-        for vectors in powers_of_two(min(MAX_UNEVEN_VECTORS, self.columns // lanes)):
+        for vectors in powers_of_two(min(widest, MAX_UNEVEN_VECTORS, self.columns // lanes)):
             for rows in range(1, min(MAX_ROWS, self.rows) + 1):
                 if self.rows % rows or self.columns % (vectors * lanes):
                     yield Tile(rows, vectors * lanes, vectors, PEEL)
@@ -137,8 +137,9 @@ class Product:
         return not self.mm.epilogues or (block < self.reduction and not 0 < self.target.stack_bytes < result)
 
     def values(self, tile: Tile) -> dict[str, Value]:
-        """Return the values of a register tile; the tiles for the caches hold as many rows as half of L2."""
-        kept = self.target.l2_bytes // 2 // (self.reduction * self.mm.op.inputs[0].tensor.element_bytes)
+        """Return the values of a register tile; the tiles for the caches hold as many rows as half of L2, or all."""
+        row = self.reduction * self.mm.op.inputs[0].tensor.element_bytes
+        kept = self.target.l2_bytes // 2 // row if self.target.l2_bytes else self.rows
         possible = [size for size in divisors(self.rows) if size >= tile.rows]
         values: dict[str, Value] = {"tail": tile.tail} if self.tails else {}
         if self.apart > 1:
@@ -158,8 +159,8 @@ def _largest(sizes: list[int], most: int) -> int:
 
 def contraction_templates(
     mm: Contraction, shares: Mapping[Loop, int], target: Target, tails: tuple[str, ...]
-) -> list[Template]:
-    """Return templates of a contraction, the best guess first.
+) -> Iterator[Template]:
+    """Yield templates of a contraction, the best guess first.
 
     Args:
         shares: A workgroup's size along each loop of the root that is distributed.
@@ -167,7 +168,8 @@ def contraction_templates(
     """
     product = Product.of(mm, shares, target, tails)
     made = vector_templates(product) if mm.rows is None else product_templates(product)
-    return [Template(each.program, {**workgroup_values(shares), **each.values}) for each in made]
+    for each in made:
+        yield Template(each.program, {**workgroup_values(shares), **each.values})
 
 
 def product_templates(product: Product) -> Iterator[Template]:
@@ -193,10 +195,13 @@ def product_templates(product: Product) -> Iterator[Template]:
 
 
 def _blocked(product: Product, tile: Tile) -> Iterator[Template]:
-    """Yield the template whose panel of columns, a block of the reduction deep, fills half of the L1 cache."""
+    """Yield the template whose panel of columns, a block of the reduction deep, fills half of the L1 cache.
+
+    Sums are read and written once per block. There is no template where only short blocks divide the reduction.
+    """
     row = tile.columns * product.mm.op.inputs[1].tensor.element_bytes
     block = divisor(product.reduction, max(1, product.target.l1_bytes // 2 // row))
-    if not product.may_block(block):
+    if block < min(MAX_REDUCTION_STEP, product.reduction) or not product.may_block(block):
         return
     order: dict[str, Value] = {
         "cache_order": ("reduction", "columns", "rows"),
@@ -211,18 +216,18 @@ def vector_templates(product: Product) -> Iterator[Template]:
     if product.mm.strided_operand is not None:
         return
     columns, lanes, peels = product.columns, product.lanes, PEEL in product.tails
-    most = MAX_UNEVEN_VECTORS if peels else MAX_VECTORS_PER_ROW
+    most = MAX_UNEVEN_VECTORS if peels else most_vectors(1, most_accumulators(product.target))
 
     def left_over(tile: tuple[int, int, int]) -> int:
         return columns % (min(tile[0], most) * lanes)
 
     for vectors, blocked, step in sorted(VECTORS, key=left_over):
-        width = vectors * lanes
+        width = min(vectors, most) * lanes
         values: dict[str, Value] = {"columns": (columns,), "register_columns": width, "tail": PEEL}
         if not peels:
             values = {"columns": (columns, width), **({"tail": DIVIDE} if product.tails else {})}
         if blocked == 0:
             yield Template("registers", values | {"reduction_step": (divisor(product.reduction, step),)})
-        elif product.may_block(block := divisor(product.reduction, blocked)):
+        elif (block := divisor(product.reduction, blocked)) > 1 and product.may_block(block):
             sums: dict[str, Value] = {"reduction": (block, divisor(block, step))}
             yield Template("cache", values | sums | {"cache_order": ("reduction", "columns")})
