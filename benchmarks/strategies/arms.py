@@ -48,8 +48,7 @@ def with_others(*, rows: bool, starts: bool) -> Begin:
 def with_templates(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
     """Begin with what the transform modules say of the task, in half of the first round, as a run does."""
     del model, corpus
-    for template in search.space.templates()[: -(-size // 2)]:
-        search.start_from(template)
+    search.guess(search.space.templates(), -(-size // 2))
 
 
 def with_all(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:

@@ -34,8 +34,8 @@ class TuneOptions:
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         round_size: Candidates per round; a round is compiled, then timed.
-        templates: Try first, for every dispatch, what transform modules guess from its sizes and the machine's. Off
-            until it is measured what this is worth.
+        templates: Try first, for every dispatch, what transform modules guess from its sizes and the machine's, in half
+            of a round at most. Off until it is measured what this is worth.
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
+from mlir_sched.search.strategy import repaired_in
 from mlir_sched.search.task_scheduler import seconds_at_best_rates
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -361,11 +363,12 @@ class ProgramSearch:
         assert untuned is not None
         space = self.run.design(self.run.space, task.dispatch, self.target)
         strategy = self.run.method.strategy_for(space, self._model, self.run.options.seed, index)
-        given, history = self.run.starts(space), TaskHistory(untuned)
+        given, history = repaired_in(space, self.run.start_from), TaskHistory(untuned)
         search = TaskSearch(
             task, space, strategy, stored, history, given, drawn=self.run.drawn if strategy.preselected else 1
         )
         search.warm_start()
+        search.guess(self.run.templates(space), math.ceil(self.run.options.round_size / 2))
         starts = self.run.transfer.starts_of(Asked(task.dispatch, self.target))
         search.begin_with(starts, self.run.options.round_size // 2)
         self.searches.append(search)

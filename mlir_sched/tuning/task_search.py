@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
@@ -80,6 +80,15 @@ class TaskSearch:
     def start_from(self, trace: Trace) -> None:
         """Have a trace tried before the strategy's own, after the traces that were given earlier."""
         self.starts = [*self.starts, trace]
+
+    def guess(self, traces: Iterable[Trace], most: int) -> None:
+        """Have traces tried behind those that were given, unless they are known.
+
+        Args:
+            most: Most traces that are taken, the first that are not known.
+        """
+        for trace in islice(filter(None, map(self.fitted, traces)), most):
+            self.start_from(trace)
 
     def begin_with(self, traces: Iterable[Trace], most: int) -> None:
         """Have traces of other dispatches tried in the first round; a task with records of its own begins with these.

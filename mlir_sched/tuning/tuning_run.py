@@ -18,7 +18,6 @@ from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune, tunable_variants
 from mlir_sched.runner import RunnerOptions
-from mlir_sched.search.strategy import repaired_in
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -154,17 +153,9 @@ class TuningRun:
         """Return about the fewest seconds to emit a program; arguments as in :func:`emission_s`."""
         return least_emission_s(built, tuned, _final(self.target), tuned_s)
 
-    def starts(self, space: DesignSpace) -> list[Trace]:
-        """Return the traces that the search of a task tries first: the user's, repaired, then templates if wanted.
-
-        Templates take at most half of a round.
-        """
-        given = repaired_in(space, self.start_from)
-        if not self.options.templates:
-            return given
-        known = {trace.key for trace in given}
-        guessed = [trace for trace in space.templates() if trace.key not in known]
-        return [*given, *guessed[: -(-self.options.round_size // 2)]]
+    def templates(self, space: DesignSpace) -> Sequence[Trace]:
+        """Return what transform modules guess of a task, if the user wants it tried."""
+        return space.templates() if self.options.templates else ()
 
     @property
     def costs(self) -> WorkCosts:

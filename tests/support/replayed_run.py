@@ -1,7 +1,7 @@
 """A search over two synthetic tasks with replayed measurements, run as a program so that it can be killed.
 
-Usage: ``python replayed_run.py STORE LOG TRIALS [BEGIN_FROM]``. Every candidate that is measured is appended to LOG at
-once.
+Usage: ``python replayed_run.py STORE LOG TRIALS [BEGIN_FROM]``; it begins from templates and a store, or from nothing.
+Every candidate that is measured is appended to LOG at once.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class HashedMeasurements(Evaluator):
 def main(store_path: str, log: str, trials: int, given: str = "off") -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
-        options = TuneOptions(trials=trials, round_size=8, seed=3, transfer=given)
+        options = TuneOptions(trials=trials, round_size=8, seed=3, templates=given != "off", transfer=given)
         plan = TransferPlan.of(options, store, None, 0, lambda note: print(note, file=sys.stderr))
         search = searched(program_search(options, store, tasks, transfer=plan), HashedMeasurements(Path(log)))
         print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")

@@ -48,23 +48,32 @@ def test_a_trace_that_is_given_after_it_was_chosen_is_tried_once() -> None:
 
 @pytest.mark.parametrize(("round_size", "most"), [(8, 4), (3, 2), (1, 1)])
 def test_templates_come_behind_the_users_traces_and_fill_half_a_round_at_most(round_size: int, most: int) -> None:
-    options = TuneOptions(trials=12, round_size=round_size, templates=True)
+    options, templates = TuneOptions(trials=12, round_size=round_size, templates=True), SPACE.templates()
+    given = [SPACE.sample(np.random.default_rng(1)), templates[0]]
     with RecordStore.open("sqlite://") as store:
-        templates = program_search(options, store, [TASK]).run.starts(SPACE)
-        assert templates == list(SPACE.templates())[:most]
-        given = [SPACE.sample(np.random.default_rng(1)), templates[0]]
         search = searched(program_search(options, store, [TASK], start_from=given), Speedups({"matmul": 1.0}))
-        (task,) = search.searches
-        tried = list(task.history.records)
-        assert tried[: 1 + most] == [given[0].key, *(trace.key for trace in templates)]
-        assert len(tried) == len(set(tried)) == 12
+    (task,) = search.searches
+    tried = list(task.history.records)
+    assert tried[: 2 + most] == [trace.key for trace in (*given, *templates[1 : 1 + most])]
+    assert len(tried) == len(set(tried)) == 12
+
+
+def test_a_later_search_tries_the_templates_that_have_no_record() -> None:
+    templates = [trace.key for trace in SPACE.templates()]
+    with RecordStore.open("sqlite://") as store:
+        for seed in (0, 1):
+            options = TuneOptions(trials=8, seed=seed, templates=True)
+            search = searched(program_search(options, store, [TASK]), Speedups({"matmul": 1.0}))
+            (task,) = search.searches
+            assert search.measured == search.tried == 8
+            assert [key in task.history.records for key in templates] == [place < 4 * (seed + 1) for place in range(8)]
 
 
 def test_without_the_option_no_template_is_tried_and_the_search_is_the_same() -> None:
     with RecordStore.open("sqlite://") as store:
         plain = program_search(TuneOptions(trials=8), store, [TASK])
         guessing = program_search(TuneOptions(trials=8, templates=True), store, [TASK])
-        assert plain.run.starts(SPACE) == []
+        assert (plain.run.templates(SPACE), guessing.run.templates(SPACE)) == ((), SPACE.templates())
         assert plain.run.options.search_key() == (0, 8)
         assert plain.run.key != guessing.run.key
         logs = [RoundLog.of(search.run, [TASK], TARGET) for search in (plain, guessing)]

@@ -126,7 +126,7 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended(
 
 
 @pytest.mark.landing
-def test_a_killed_run_goes_on_with_the_sources_that_it_chose(
+def test_a_killed_run_goes_on_with_the_sources_and_templates_that_it_began_with(
     uninterrupted: dict[Key, tuple[object, ...]], tmp_path: Path
 ) -> None:
     given, log = tmp_path / "given.sqlite", tmp_path / "log"
