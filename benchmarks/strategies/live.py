@@ -128,7 +128,8 @@ def results_table(matches: Sequence[Match], networks: Networks, corpus: str, pub
             f"{2 * trials} for never. Over {first} at N: time over {first}'s after as many trials, timed in turns in "
             "a new process; worst family: the largest of the families' means, at the last of these. Overhead: seconds "
             f"of a search beside compiling and timing. What the arms know: {corpus}.",
-            f"With the best of all arms as its first candidate, an arm would be at {_least(matches, first)} over {first}.",
+            f"With the best of all arms as its first candidate, an arm would be at {_least(matches, first)} "
+            f"over {first}.",
             *(f"{arm}: {ARMS[arm].what}{_asked_of(ARMS[arm].gate)}" for arm in arms),
             *(f"{arm} where the untuned code counts, too: {_with_untuned(matches, arm, first)}" for arm in others),
             *(f"{arm} is no default: {'; '.join(found.against)}" for arm, found in judgements.items() if found.against),
