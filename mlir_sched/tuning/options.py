@@ -35,7 +35,7 @@ class TuneOptions:
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         round_size: Candidates per round; a round is compiled, then timed.
         templates: Try first, for every dispatch, what transform modules guess from its sizes and the machine's, in half
-            of a round at most. Off until it is measured what this is worth.
+            of a round at most. Off by default: docs/search-strategies.md says what it is worth.
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
@@ -45,7 +45,7 @@ class TuneOptions:
             variable ``MLIR_SCHED_STORE``, else one in the user's data folder, and none where ``CI`` is set.
         transfer: What the search begins from: ``off``; ``auto`` for the candidates of other dispatches that the run's
             store, the user's store and mlir-sched itself have; or a further store beside these, as a file or SQLAlchemy
-            URL, which stays as it is. Off until it is measured what this is worth.
+            URL, which stays as it is. Off by default: docs/search-strategies.md says what it is worth.
         check_only: Run nothing: candidates for a device that need not be there (``cuda:sm_90``) are assembled, and a
             model estimates their times.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,

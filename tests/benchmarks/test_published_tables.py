@@ -74,6 +74,12 @@ def shown(table: ResultTable) -> str:
     return "\n".join(line for line in lines[2:])
 
 
+def test_published_commands_name_no_folder_of_the_machine_that_they_ran_on() -> None:
+    tables = [table for found in results_by_name().values() for table in found.tables]
+    assert tables
+    assert not [table.command for table in tables if re.search(r"[ =]['\"]?[/~]", table.command)]
+
+
 def test_trials_of_strategies_are_counted_per_space_and_averaged_over_spaces() -> None:
     slow, fast = (4.0,) * 8 + (2.0,) * 8, (2.0,) * 15 + (1.0,)
     runs = tuple(
