@@ -57,6 +57,11 @@ def speedup(timing: Timing | None) -> str:
     return "-" if timing is None else f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number of things: ``1 task``, ``2 tasks``; the plural of a noun takes an s where none is given."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
 def numbers(verdict: Verdict, inside: Sequence[str]) -> str:
     """Return a verdict on a program, with what was compared where it was verified inside.
 
@@ -66,8 +71,7 @@ def numbers(verdict: Verdict, inside: Sequence[str]) -> str:
     if not inside:
         return verdict.words
     results, dispatches = len(inside), len(set(inside))
-    of = f"{dispatches} dispatch{'' if dispatches == 1 else 'es'}"
-    return f"{verdict.words} inside: {results} result{'' if results == 1 else 's'} of {of}"
+    return f"{verdict.words} inside: {counted(results, 'result')} of {counted(dispatches, 'dispatch', 'dispatches')}"
 
 
 def changed_decisions(values: Mapping[str, Value], emitted: Mapping[str, Value] | None) -> str:
@@ -87,7 +91,7 @@ def duration(value: float) -> str:
 
 def threads(count: int, *, chosen: bool = True) -> str:
     """Return a number of threads; where the user did not choose the number, also what the number is."""
-    text = "1 thread" if count == 1 else f"{count} threads"
+    text = counted(count, "thread")
     if chosen:
         return text
     return f"{text} (the only usable core)" if count == 1 else f"{text} (all cores; --threads 1 for one)"

@@ -6,6 +6,7 @@
 import argparse
 import datetime
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,8 @@ from mlir_sched.targets.target import Target
 
 VECTORS = ("avx", "fma", "amx", "neon", "sve")
 """How the names of processor features begin that decide which code is generated."""
+WHOLE_PATH = re.compile(r"(^|[ =])['\"]?[/~]")
+"""Finds, in a published command, the path of a folder that other machines do not have."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ def parsed(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, Publish
     command = f"{parser.prog} {shlex.join(measured)}".strip()
     if arguments.results and not arguments.against:
         parser.error("--results needs --against: say what speaks against us, and against the figures")
+    if arguments.results and (whole := [word for word in measured if WHOLE_PATH.search(word)]):
+        parser.error(f"--results publishes the command: name {', '.join(whole)} relative to this folder")
     if arguments.results and not arguments.results.parent.is_dir():
         parser.error(f"there is no folder {arguments.results.parent} for --results")
     try:

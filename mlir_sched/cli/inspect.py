@@ -15,7 +15,19 @@ from mlir_sched.replaying.inspection import (
     inspect_path,
 )
 from mlir_sched.replaying.user_store_view import UserStoreView, view_user_store
-from mlir_sched.text import console, decisions, failures, mebibytes, median, say, speedup, table, threads, value
+from mlir_sched.text import (
+    console,
+    counted,
+    decisions,
+    failures,
+    mebibytes,
+    median,
+    say,
+    speedup,
+    table,
+    threads,
+    value,
+)
 from mlir_sched.trace import Decision
 from mlir_sched.tuned_folder.transferred import TransferResult
 
@@ -107,7 +119,8 @@ def _print_store(view: StoreView) -> None:
         made.add_row(*_store_row(result))
     console().print(made)
     targets = dict.fromkeys(result.task.target_description for result in view.results)
-    say(*(f"target: {target}" for target in targets), f"{view.tasks} tasks, {view.records} records of scripts")
+    known = f"{counted(view.tasks, 'task')}, {counted(view.records, 'record')} of scripts"
+    say(*(f"target: {target}" for target in targets), known)
 
 
 def _print_user_store(view: UserStoreView) -> None:
@@ -116,7 +129,7 @@ def _print_user_store(view: UserStoreView) -> None:
         for part in parts:
             made.add_row(part.name, str(part.tasks), str(part.records))
         console().print(made)
-    say(f"{view.path}: {mebibytes(view.bytes)}, {view.tasks} tasks, {view.records} records")
+    say(f"{view.path}: {mebibytes(view.bytes)}, {counted(view.tasks, 'task')}, {counted(view.records, 'record')}")
 
 
 def _store_row(result: StoredResult) -> tuple[str, ...]:

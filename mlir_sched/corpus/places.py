@@ -14,7 +14,7 @@ from mlir_sched.database.record import context_parts
 from mlir_sched.errors import UserError
 
 PATIENCE_S = 2.0
-"""Seconds for which another process that holds the user's store is waited for."""
+"""Seconds for which another process that holds a store is waited for: a writer of one round is done by then."""
 
 
 @contextmanager
@@ -62,9 +62,9 @@ def given_store(place: str) -> RecordStore:
     """Open a store that the user gave to begin from; it stays as it is.
 
     Raises:
-        UserError: It is missing, damaged or none.
+        UserError: It is missing, damaged or none, or another process holds it.
     """
-    return RecordStore.open(place, read_only=True)
+    return RecordStore.open(place, read_only=True, timeout_s=PATIENCE_S)
 
 
 def shipped_corpus(note: Callable[[str], None], folder: Path) -> Corpus:

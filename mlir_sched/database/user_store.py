@@ -35,7 +35,8 @@ def user_store_file(given: str | Path | None = None) -> Path | None:
     What is given comes first, then :data:`VARIABLE`, then the user's data folder; the last not where ``CI`` is set.
 
     Raises:
-        UserError: It is no file but a URL, or in the home of a user who is not there.
+        UserError: It is no file but a URL, or in the home of a user who is not there; or the variable names a file
+            relative to the folder at hand, so that each folder would have a store of its own.
     """
     place = str(given or os.environ.get(VARIABLE) or "")
     if not place:
@@ -43,10 +44,15 @@ def user_store_file(given: str | Path | None = None) -> Path | None:
     if "://" in place:
         kind = place.partition("://")[0]
         raise UserError(f"a user's store is a file, or {OFF}, and none of {kind}; --store takes a URL")
+    if place.lower() == OFF:
+        return None
     try:
-        return None if place.lower() == OFF else Path(place).expanduser()
+        file = Path(place).expanduser()
     except RuntimeError:
         raise UserError(f"{place}: there is no such home folder") from None
+    if not given and not file.is_absolute():
+        raise UserError(f"{VARIABLE} is {place}: give a whole path, as a user has one store in all folders")
+    return file
 
 
 def _in_data_folder() -> Path | None:

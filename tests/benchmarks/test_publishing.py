@@ -47,6 +47,17 @@ def test_a_table_without_what_speaks_against_us_is_refused_before_anything_is_me
     assert "--results needs --against" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["--trials=/data/x.json", "--trials=~/x.json"])
+def test_a_command_that_names_a_folder_of_this_machine_is_not_published(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    path = tmp_path / "machine.json"
+    with pytest.raises(SystemExit):
+        publishing(monkeypatch, word, "--results", str(path), "--against", "One run.")
+    assert f"name {word} relative to this folder" in capsys.readouterr().err
+    assert publishing(monkeypatch, "--trials", "models/model.mlir", "--results", str(path), "--against", "One run.")
+
+
 def test_a_folder_that_is_missing_is_named_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

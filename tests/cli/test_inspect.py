@@ -32,7 +32,7 @@ def test_inspect_shows_what_a_store_holds(tuned: tuple[Path, Ended], cli: Cli) -
     assert (document["tasks"], result["records"]) == (1, TRIALS)
     assert result["best"]["outcome"]["timing"]["ratio"] > 0
     shown = cli("inspect", store).out
-    assert f"1 tasks, {TRIALS} records" in shown
+    assert f"1 task, {TRIALS} records" in shown
     assert f"target: {result['target']}" in shown
     assert "llvm-cpu" in result["target"]
     (cli.folder / "best.mlir").write_text(cli("inspect", store, "--script").out)
@@ -68,7 +68,7 @@ def test_inspect_shows_what_a_users_store_holds(
     shown = cli("inspect", "--user-store").out
     assert ops["name"] in shown
     assert f"{path}: " in shown
-    assert f" 1 tasks, {TRIALS + 1} records" in shown
+    assert f" 1 task, {TRIALS + 1} records" in shown
 
 
 def test_inspect_says_that_there_is_no_users_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -342,3 +342,9 @@ def test_a_home_that_is_not_there_is_refused() -> None:
 def test_a_url_is_refused() -> None:
     with pytest.raises(UserError, match="is a file, or off, and none of postgresql; --store takes a URL"):
         user_store_file("postgresql://user:secret@host/name")
+
+
+def test_the_variable_names_one_store_for_all_folders(nothing_set: pytest.MonkeyPatch) -> None:
+    nothing_set.setenv(VARIABLE, "records.sqlite")
+    with pytest.raises(UserError, match=r"MLIR_SCHED_STORE is records[.]sqlite: give a whole path"):
+        user_store_file()
