@@ -4,7 +4,6 @@
 error that it prints counts as a failure, even with exit code 0.
 """
 
-import importlib.util
 import os
 import re
 from collections import Counter
@@ -19,7 +18,7 @@ from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
-from mlir_sched.compiler.version import SUPPORTED, compiler_version
+from mlir_sched.compiler.version import SUPPORTED, compiler_program, compiler_version
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
 from mlir_sched.processes.executable import run_program, running_program, signal_name
 from mlir_sched.processes.limits import ChildError, ChildLimits
@@ -206,11 +205,8 @@ def iree_compile_path() -> Path:
     if named := os.environ.get(PROGRAM):
         _require_supported(named)
         return Path(named)
-    package = importlib.util.find_spec("iree.compiler")
-    for folder in package.submodule_search_locations or () if package else ():
-        program = Path(folder) / "_mlir_libs" / "iree-compile"
-        if program.exists():
-            return program
+    if program := compiler_program("iree-compile"):
+        return program
     raise UserError("iree-compile is missing from the installed iree-base-compiler package; reinstall it")
 
 

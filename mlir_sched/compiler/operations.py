@@ -31,6 +31,16 @@ def constant_of(value: Any) -> Any:
     return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
 
 
+def declarations(op: Any) -> Iterator[Any]:
+    """Yield every operation inside an operation, in pre-order, but none in the bodies of functions."""
+    for region in op.regions:
+        for block in region:
+            for child in block:
+                yield child.operation
+                if not child.operation.name.endswith(".func"):
+                    yield from declarations(child.operation)
+
+
 def dispatch_configs(function: Any) -> list[Any]:
     """Return the operations beside a dispatch's function that hold the number of workgroups."""
     beside = (op.operation for op in function.parent.regions[0].blocks[0])

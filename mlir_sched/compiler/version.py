@@ -1,6 +1,8 @@
-"""The supported IREE release, checked without loading the compiler."""
+"""The installed IREE compiler: its release and its programs, found without loading the compiler."""
 
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 from mlir_sched.errors import UserError
 
@@ -25,3 +27,11 @@ def compiler_version() -> str:
             f"IREE {SUPPORTED}.x is needed, {found} is installed; try: pip install 'iree-base-compiler=={SUPPORTED}.*'"
         )
     return found
+
+
+def compiler_program(name: str) -> Path | None:
+    """Return the path of a program of the installed compiler, such as ``iree-lld``; None where it is missing."""
+    package = find_spec("iree.compiler")
+    folders = package.submodule_search_locations or () if package else ()
+    programs = (Path(folder) / "_mlir_libs" / name for folder in folders)
+    return next((program for program in programs if program.exists()), None)

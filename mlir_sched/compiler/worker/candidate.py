@@ -18,7 +18,7 @@ from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.compile_result import CompileResult, Launch, failed
-from mlir_sched.compiler.operations import constant_of, first_function, symbol_of, walk
+from mlir_sched.compiler.operations import declarations, first_function, symbol_of
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.chaining import add_chain
 from mlir_sched.compiler.worker.gpu_threads import (
@@ -27,10 +27,10 @@ from mlir_sched.compiler.worker.gpu_threads import (
     why_threads_differ,
     why_threads_mix_results,
 )
+from mlir_sched.compiler.worker.host import EXPORT, counts_of, finished
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.compiler.worker.session import (
     CONFIGURATIONS,
-    END,
     SOURCES,
     TARGETS,
     Compilation,
@@ -39,7 +39,6 @@ from mlir_sched.compiler.worker.session import (
 )
 from mlir_sched.errors import CompilerError, FailureClass, MlirSchedError
 
-_EXPORT, _RETURN = "hal.executable.export", "hal.return"
 MESSAGE_CHARACTERS = 600
 """Length that a diagnostic is cut to."""
 
@@ -90,8 +89,7 @@ def _compile(source: str, script: str | None, chain: Chain | None) -> tuple[byte
             code = code_digest(first_function(module))
             compilation.run(CONFIGURATIONS, TARGETS)
             launch = _launch_of(module)
-            compilation.run(TARGETS, END)
-            return compilation.bytecode(), code, launch
+            return finished(module, source, chain), code, launch
         except CompilerError as error:
             raise _RejectedError(FailureClass.COMPILE_ERROR, str(error)) from None
 
@@ -148,19 +146,12 @@ def _launch_of(module: Any) -> Launch | None:
 
     None if the target has no threads, or if the number of workgroups depends on values of the program.
     """
-    for op in walk(module):
-        if op.name == _EXPORT and "workgroup_size" in op.attributes:
-            counts = [count for each in walk(op) if each.name == _RETURN for count in map(_constant, each.operands)]
-            known = [count for count in counts if count is not None]
-            if len(known) < len(counts):
+    counts = counts_of(module)
+    for op in declarations(module):
+        if op.name == EXPORT and "workgroup_size" in op.attributes:
+            if counts is None:
                 return None
-            columns, rows, layers = known
             x, y, z = (int(ir.IntegerAttr(size).value) for size in ir.ArrayAttr(op.attributes["workgroup_size"]))
             shared = re.search(r"workgroup_local_memory = (\d+)", str(op).rpartition("<")[2])
-            return Launch((columns, rows, layers), (x, y, z), int(shared.group(1)) if shared else 0)
+            return Launch(counts, (x, y, z), int(shared.group(1)) if shared else 0)
     return None
-
-
-def _constant(value: Any) -> int | None:
-    attribute = constant_of(value)
-    return None if attribute is None else int(ir.IntegerAttr(attribute).value)

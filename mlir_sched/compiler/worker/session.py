@@ -13,16 +13,19 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.api import ctypes_dl
 
+from mlir_sched.compiler.linker import linker_flags
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import CompilerError
 
-START, ABI, FLOW, SOURCES, CONFIGURATIONS, TARGETS, END = (
+START, ABI, FLOW, SOURCES, CONFIGURATIONS, TARGETS, HAL, VM, END = (
     "start",
     "abi",
     "flow",
     "executable-sources",
     "executable-configurations",
     "executable-targets",
+    "hal",
+    "vm",
     "end",
 )
 """Phases of IREE's pipeline (``iree-compile --compile-to``)."""
@@ -46,7 +49,7 @@ def set_up(flags: tuple[str, ...]) -> None:
     if _set_up_flags:
         raise ValueError(f"this process compiles with {_set_up_flags[0]}, not with {flags}")
     compiler_version()
-    arguments = [argument.encode() for argument in ("mlir-sched", *flags)]
+    arguments = [argument.encode() for argument in ("mlir-sched", *flags, *linker_flags(flags))]
     _library.ireeCompilerSetupGlobalCL(len(arguments), (ctypes.c_char_p * len(arguments))(*arguments), b"", False)
     for name in ("From", "To"):
         function = getattr(_library, f"ireeCompilerInvocationSetCompile{name}Phase")
@@ -56,6 +59,11 @@ def set_up(flags: tuple[str, ...]) -> None:
     callback = _library.ireeCompilerInvocationEnableCallbackDiagnostics
     callback.argtypes, callback.restype = [ctypes.c_void_p, ctypes.c_int, _ON_DIAGNOSTIC, ctypes.c_void_p], None
     _set_up_flags.append(flags)
+
+
+def has_linker() -> bool:
+    """Say whether IREE's own linker stands in the place of the system's in this process."""
+    return any(map(linker_flags, _set_up_flags))
 
 
 @lru_cache(maxsize=1)
@@ -131,3 +139,21 @@ class Compilation:
     def _check(self, succeeded: bool) -> None:
         if not succeeded or self._errors:
             raise CompilerError("\n".join(self._errors or self.diagnostics) or "the compiler failed without a message")
+
+
+def run_phases(module: Any, start: str, stop: str) -> None:
+    """Run the phases after ``start`` up to and including ``stop`` on an operation, which is changed in place.
+
+    Raises:
+        CompilerError: The compiler rejects the program.
+    """
+    with Compilation() as compilation:
+        compilation.load(module)
+        compilation.run(start, stop)
+
+
+def bytecode_of(module: Any) -> bytes:
+    """Return the compiled program that a module is after its last phase."""
+    with Compilation() as compilation:
+        compilation.load(module)
+        return compilation.bytecode()

@@ -1,0 +1,65 @@
+"""Makes the binaries of a program, on llvm-cpu without compiling the libraries that IREE adds to each one.
+
+IREE 3.13 adds musl and the ukernels' library to every embedded executable, compiles them anew together with the
+dispatch, and lets the linker drop what the dispatch does not call: as a rule all of it, for half of the time that a
+small candidate takes (LLVMCPUTarget.cpp, ``serializeExecutable``). To an executable for the system's linker it adds
+neither. With IREE's own linker in the place of the system's (``compiler/linker.py``), a dispatch that calls nothing of
+these libraries becomes the same binary. One that does has no link, and is compiled with the libraries.
+"""
+
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import declarations
+from mlir_sched.compiler.worker.session import HAL, TARGETS, has_linker, run_phases
+from mlir_sched.errors import CompilerError
+
+_VARIANT = "hal.executable.variant"
+_EMBEDDED = '#hal.executable.target<"llvm-cpu", "embedded-elf-'
+_OF_LINKING = ("link_embedded", "link_static", "link_ukernel_bitcode", "debug_symbols", "sanitizer")
+"""Attributes of targets that ask for another link than the usual one."""
+_CLOSING, _ALONE = "}>", ", link_embedded = false, link_ukernel_bitcode = false}>"
+_UNWINDING = "#llvm.uwtableKind<async>"
+"""What IREE gives the query function of an embedded executable; one function decides where the frames of all lie."""
+_calling: set[int] = set()  # hashes of sources with a dispatch that calls something of the libraries
+
+
+def with_binaries(module: Any, source: str) -> Any:
+    """Return a program with binaries in place of its translated dispatches, at phase ``hal``.
+
+    Args:
+        module: The program after phase ``executable-targets``, which may be changed.
+        source: The task's program, for which is remembered whether it needs the libraries.
+
+    Raises:
+        CompilerError: The compiler rejects the program.
+    """
+    if hash(source) not in _calling and _may_be_linked_alone(module):
+        alone = module.clone()
+        _link_alone(alone)
+        try:
+            run_phases(alone, TARGETS, HAL)
+        except CompilerError:
+            _calling.add(hash(source))
+        else:
+            return alone
+    run_phases(module, TARGETS, HAL)
+    return module
+
+
+def _may_be_linked_alone(module: Any) -> bool:
+    """Say whether all executables of a program are embedded ones with the usual link."""
+    targets = [str(op.attributes["target"]) for op in declarations(module) if op.name == _VARIANT]
+    usual = [each.startswith(_EMBEDDED) and each.endswith(_CLOSING) for each in targets]
+    return has_linker() and all(usual) and not any(part in each for each in targets for part in _OF_LINKING)
+
+
+def _link_alone(module: Any) -> None:
+    """Have the executables of a program linked by the system's linker."""
+    for op in declarations(module):
+        if op.name == _VARIANT:
+            target = str(op.attributes["target"]).removesuffix(_CLOSING)
+            op.attributes["target"] = ir.Attribute.parse(target + _ALONE)
+        elif op.name == "llvm.func" and op.regions[0].blocks:
+            op.attributes["uwtable_kind"] = ir.Attribute.parse(_UNWINDING)
