@@ -56,11 +56,18 @@ class Distribution(ABC):
 
     @abstractmethod
     def contains(self, value: Value) -> bool:
-        """Say whether the support has this value, of the same type: 4.0 is not 4, and True is not 1."""
+        """Say whether the support has this value or an equal one, of the same type: 4.0 is not 4, and True is not 1.
+
+        Equal values, whose distance is 0, mean the same; one of them stands for all in the support.
+        """
 
     @abstractmethod
     def most_values(self) -> int:
         """Return a number of values that the support does not exceed; the support is not listed."""
+
+    def canonical(self, value: Value) -> Value:
+        """Return the value of the support that is equal to a value that it contains: mostly the very value."""
+        return value
 
     def mode(self) -> Value:
         """Return the likeliest value, of equally likely ones the first."""
@@ -81,7 +88,7 @@ class Distribution(ABC):
         return None if math.isinf(distances[best]) else self.support()[best]
 
     def mutate(self, value: Value, rng: np.random.Generator) -> Value | None:
-        """Return another value, most likely a near one, or None when there is no other.
+        """Return another value of the support, most likely a near one, or None when all equal the given one.
 
         The chance of a value falls as 1 / (1 + distance) ** 2, so that steps are mostly small and any value can be
         reached.
@@ -287,17 +294,26 @@ class PowerOfTwo(Distribution):
 
 @dataclass(frozen=True)
 class Permutation(Distribution):
-    """An order of named items, such as the loops of one tiling level; at most seven items."""
+    """An order of named items, such as the loops of one tiling level; at most seven items.
+
+    Attributes:
+        items: The items.
+        still: Those of them whose place makes no difference, such as loops of one iteration. They are drawn in front of
+            the others; orders that differ in their places alone are equal.
+    """
 
     kind: ClassVar[str] = "permutation"
     items: tuple[str, ...]
+    still: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.items) <= 7 or len(set(self.items)) != len(self.items):
             raise ValueError(f"there must be 1 to 7 distinct items, but got {self.items}")
+        if not set(self.still) <= set(self.items) or len(set(self.still)) != len(self.still):
+            raise ValueError(f"the still items must be distinct ones of the items, but got {self}")
 
     def contains(self, value: Value) -> bool:
-        """Say whether the value is an order of the items."""
+        """Say whether the value is an order of the items, drawn or equal to one that is."""
         same = type(value) is tuple and len(value) == len(self.items) and all(type(item) is str for item in value)
         return same and set(cast("tuple[str, ...]", value)) == set(self.items)
 
@@ -306,15 +322,20 @@ class Permutation(Distribution):
         return math.factorial(len(self.items))
 
     def support(self) -> tuple[Value, ...]:
-        """Return every order of the items."""
-        return _permutations(self.items)
+        """Return every order of the items that move, the still ones in front of them."""
+        return _permutations(self.items, self.still)
+
+    def canonical(self, value: Value) -> Value:
+        """Return the order with the still items in front of the others."""
+        order = cast("tuple[str, ...]", value)
+        return (*self.still, *(item for item in order if item not in self.still))
 
     def distance(self, first: Value, second: Value) -> float:
-        """Return the number of pairs in another order; infinite for other items."""
+        """Return the number of pairs of moving items in another order; infinite for other items."""
         if not isinstance(first, tuple) or not isinstance(second, tuple) or set(first) != set(second):
             return math.inf
         position = {item: index for index, item in enumerate(first)}
-        ranks = [position[item] for item in second]
+        ranks = [position[item] for item in second if item not in self.still]
         return float(sum(a > b for a, b in itertools.combinations(ranks, 2)))
 
 
@@ -430,8 +451,9 @@ def _divisor_chains(tile: PerfectTile) -> tuple[Value, ...]:
 
 
 @lru_cache(maxsize=256)
-def _permutations(items: tuple[str, ...]) -> tuple[Value, ...]:
-    return tuple(itertools.permutations(items))
+def _permutations(items: tuple[str, ...], still: tuple[str, ...]) -> tuple[Value, ...]:
+    moving = [item for item in items if item not in still]
+    return tuple((*still, *order) for order in itertools.permutations(moving))
 
 
 @lru_cache(maxsize=8192)
@@ -442,7 +464,7 @@ def _sampling_table(distribution: Distribution) -> tuple[tuple[Value, ...], list
 
 @lru_cache(maxsize=65536)
 def _mutation_table(distribution: Distribution, value: Value) -> tuple[tuple[Value, ...], list[float]]:
-    others = tuple(other for other in distribution.support() if other != value)
+    others = tuple(other for other in distribution.support() if distribution.distance(value, other) > 0)
     if not others:
         return (), []
     return others, _cumulative([(1.0 + min(distribution.distance(value, other), 1e6)) ** -2 for other in others])

@@ -157,7 +157,8 @@ class Recorder:
         given: Values by name; a name that never comes up is ignored when repairing and refused when
             rejecting (:meth:`finish`).
         rng: Source of the values that are not given; None means that every value must be given, unless ``likeliest``.
-        on_illegal: What to do with a given value that is not in the support.
+        on_illegal: What to do with a given value that is not in the support. One that is equal to a value of the support
+            becomes that value when repairing, and is kept when rejecting.
         likeliest: Whether values that are not given are the likeliest ones of their distributions.
     """
 
@@ -211,9 +212,10 @@ class Recorder:
                 raise IllegalTraceError(f"no value is given for {name!r}")
             return distribution.sample(self._rng)
         value = self._given[name]
+        repairs = self._on_illegal is OnIllegal.REPAIR
         if distribution.contains(value):
-            return value
-        repaired = distribution.repair(value) if self._on_illegal is OnIllegal.REPAIR else None
+            return distribution.canonical(value) if repairs else value
+        repaired = distribution.repair(value) if repairs else None
         if repaired is None:
             raise IllegalTraceError(f"{name} = {value!r} is not in the support of {distribution}")
         return repaired

@@ -45,14 +45,11 @@ int_ranges = st.builds(
     st.integers(1, 5),
 )
 powers = st.builds(lambda a, b: PowerOfTwo(1 << min(a, b), 1 << max(a, b)), st.integers(0, 9), st.integers(0, 9))
-distributions = st.one_of(
-    perfect_tiles,
-    categoricals,
-    words.map(Categorical),
-    int_ranges,
-    powers,
-    words.map(Permutation),
+without_equals = st.one_of(
+    perfect_tiles, categoricals, words.map(Categorical), int_ranges, powers, words.map(Permutation)
 )
+orders = st.builds(lambda items, still: Permutation(items, items[:still]), words, st.integers(0, 5))
+distributions = st.one_of(without_equals, orders)
 foreign_values = st.one_of(
     st.integers(-99, 999), st.text("abc", max_size=2), st.lists(st.integers(0, 99), max_size=3).map(tuple)
 )
@@ -64,10 +61,10 @@ def test_support_is_never_empty_and_has_no_value_twice(distribution: Distributio
     support = distribution.support()
     assert support
     assert len(set(support)) == len(support)
-    assert all(distribution.contains(value) for value in support)
+    assert all(distribution.contains(value) and distribution.canonical(value) == value for value in support)
 
 
-@given(distributions, st.data())
+@given(without_equals, st.data())
 def test_a_value_belongs_to_a_distribution_exactly_when_it_is_in_the_support(
     distribution: Distribution, data: st.DataObject
 ) -> None:
@@ -230,6 +227,8 @@ def test_mutations_are_mostly_near_and_reach_every_value() -> None:
         {"kind": "permutation", "items": list("abcdefgh")},
         {"kind": "categorical", "choices": 5},
         {"kind": "permutation", "items": [["a"], ["b"]]},
+        {"kind": "permutation", "items": ["a", "b"], "still": ["c"]},
+        {"kind": "permutation", "items": ["a", "b"], "still": ["a", "a"]},
     ],
 )
 def test_a_wrong_description_is_refused(data: dict[str, object]) -> None:
@@ -295,3 +294,24 @@ def test_of_equally_likely_values_the_mode_is_the_largest_size_and_the_first_wor
     assert Categorical(("a", "b")).mode() == "a"
     assert Categorical(("a", "b", "c"), (1.0, 3.0, 3.0)).mode() == "b"
     assert Permutation(("m", "n")).mode() == ("m", "n")
+
+
+@given(orders, st.data())
+def test_orders_that_differ_in_still_items_alone_are_equal(order: Permutation, data: st.DataObject) -> None:
+    value = data.draw(st.permutations(order.items).map(tuple))
+    moving = [item for item in value if item not in order.still]
+    assert order.contains(value)
+    assert order.canonical(value) == (*order.still, *moving)
+    assert order.canonical(value) in order.support()
+    assert [order.distance(value, other) == 0 for other in order.support()].count(True) == 1
+    mutated = order.mutate(value, np.random.default_rng(0))
+    assert (mutated is None) == (len(moving) < 2)
+    assert mutated != order.canonical(value)
+
+
+def test_still_items_take_no_part_in_the_draw() -> None:
+    order = Permutation(("m", "n", "k"), still=("n",))
+    assert order.support() == (("n", "m", "k"), ("n", "k", "m"))
+    assert Permutation(("m", "n"), still=("m", "n")).support() == (("m", "n"),)
+    assert order.to_json() == {"kind": "permutation", "items": ["m", "n", "k"], "still": ["n"]}
+    assert "still" not in Permutation(("m", "n")).to_json(), "written as ever"

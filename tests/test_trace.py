@@ -82,6 +82,13 @@ def test_a_value_that_compares_with_nothing_is_rejected() -> None:
         program(Recorder({"pack": "maybe"}, np.random.default_rng(0)))
 
 
+def test_an_equal_value_is_kept_or_becomes_the_one_that_is_drawn() -> None:
+    order = Permutation(("m", "n", "k"), still=("n",))
+    given: dict[str, Value] = {"order": ("k", "n", "m")}
+    assert Recorder(given, on_illegal=OnIllegal.REJECT).decide("order", order) == ("k", "n", "m")
+    assert Recorder(given).decide("order", order) == ("n", "k", "m")
+
+
 def test_rejecting_refuses_what_repairing_repairs() -> None:
     values: dict[str, Value] = {"tile": (64, 16), "order": ("m", "n", "k"), "pack": "no"}
     with pytest.raises(IllegalTraceError, match="tile"):

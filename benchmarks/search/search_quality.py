@@ -32,6 +32,7 @@ from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostMo
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, SearchStrategy
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
+from mlir_sched.trace import Decision
 
 INTERLEAVING = "The strategies search in tables that were measured point by point"
 COURSE = (8, 16, 24, 32, 48, 64, 96, 128, 192)
@@ -131,7 +132,7 @@ def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
 
 
 def measured_space(path: Path) -> MeasuredSpace:
-    """Return the space of a file of a measured task, as far as its candidates are legal today.
+    """Return the space of a file of a measured task: the candidates that are drawn today, one of equal ones.
 
     Raises:
         UserError: The file cannot be read, holds a sample of a space, or has no legal candidate that works.
@@ -139,11 +140,19 @@ def measured_space(path: Path) -> MeasuredSpace:
     task = read_task(path)
     if not task.complete:
         raise UserError(f"{path} holds a sample of a design space; a search needs all candidates of a part of one")
+    traces = list(map(task.space.legal, task.traces))
+    rows = [row for row, trace in enumerate(traces) if all(map(_is_drawn, trace.decisions))]
+    drawn = [traces[row] for row in rows], task.features()[rows], task.seconds[rows]
     try:
-        return MeasuredSpace(f"{task.name}, {task.target.processor}", task.traces, task.features(), task.seconds)
+        return MeasuredSpace(f"{task.name}, {task.target.processor}", *drawn)
     except ValueError as error:
         dropped = f"{task.dropped} of its candidates are not legal today"
         raise UserError(f"{path} cannot be searched: {error}; {dropped}") from error
+
+
+def _is_drawn(decision: Decision) -> bool:
+    """Say whether a decision is drawn, and not only equal to one that is."""
+    return decision.distribution.canonical(decision.value) == decision.value
 
 
 def sources_in(paths: Sequence[Path]) -> Sequence[Path | tuple[int, int, int]]:

@@ -14,7 +14,7 @@ module attributes {transform.with_named_sequence} {
     %rows_1 = transform.param.constant 8 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
     %reduction_0 = transform.param.constant 40 : i64 {mlir_sched.distribution = {extent = 80 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 16 : i64, size_powers = [5.000000e-01, 0.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "reduction"} -> !transform.param<i64>
     %reduction_1 = transform.param.constant 4 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "reduction"} -> !transform.param<i64>
-    %cache_order = transform.param.constant ["reduction", "rows", "columns"] {mlir_sched.distribution = {items = ["reduction", "rows", "columns"], kind = "permutation"}, mlir_sched.name = "cache_order"} -> !transform.any_param
+    %cache_order = transform.param.constant ["reduction", "rows", "columns"] {mlir_sched.distribution = {items = ["reduction", "rows", "columns"], kind = "permutation", still = ["columns"]}, mlir_sched.name = "cache_order"} -> !transform.any_param
     %register_order = transform.param.constant ["rows", "columns"] {mlir_sched.distribution = {items = ["rows", "columns"], kind = "permutation"}, mlir_sched.name = "register_order"} -> !transform.any_param
     %tiled_2, %tiled_3 = transform.structured.tile_using_for %tiled tile_sizes [0, 0, %reduction_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %tiled_4, %tiled_5 = transform.structured.tile_using_for %tiled_2 tile_sizes [%rows_0, 0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)

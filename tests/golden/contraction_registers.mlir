@@ -13,7 +13,7 @@ module attributes {transform.with_named_sequence} {
     %columns_1 = transform.param.constant 32 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %rows_0 = transform.param.constant 24 : i64 {mlir_sched.distribution = {extent = 48 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 12 : i64, size_powers = [5.000000e-01, 1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
     %rows_1 = transform.param.constant 8 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
-    %cache_order = transform.param.constant ["rows", "columns"] {mlir_sched.distribution = {items = ["rows", "columns"], kind = "permutation"}, mlir_sched.name = "cache_order"} -> !transform.any_param
+    %cache_order = transform.param.constant ["rows", "columns"] {mlir_sched.distribution = {items = ["rows", "columns"], kind = "permutation", still = ["columns"]}, mlir_sched.name = "cache_order"} -> !transform.any_param
     %register_order = transform.param.constant ["columns", "rows"] {mlir_sched.distribution = {items = ["rows", "columns"], kind = "permutation"}, mlir_sched.name = "register_order"} -> !transform.any_param
     %reduction_step_0 = transform.param.constant 2 : i64 {mlir_sched.distribution = {extent = 64 : i64, kind = "perfect_tile", levels = 1 : i64, max_innermost = 16 : i64, size_powers = [0.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "reduction_step"} -> !transform.param<i64>
     %fused_4, %fused_5 = transform.structured.fuse %tiled tile_sizes [%rows_0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)

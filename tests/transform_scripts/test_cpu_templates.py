@@ -157,8 +157,8 @@ def test_every_template_is_legal_as_it_is_made(name: str, machine: str) -> None:
     assert made
     for trace, values in made:
         pattern = EXACT["convolution" if trace.sketch == "convolution" else "others"]
-        exact = [name for name in values if name in trace.values and re.match(pattern, name)]
-        assert [trace.values[name] for name in exact] == [values[name] for name in exact]
+        exact = [each for each in trace.decisions if each.name in values and re.match(pattern, each.name)]
+        assert [each.value for each in exact] == [each.distribution.canonical(values[each.name]) for each in exact]
 
 
 def test_a_window_has_most_rows_along_the_inner_image_loop_and_its_part_of_the_filter_in_the_cache() -> None:

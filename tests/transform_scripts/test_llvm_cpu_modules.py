@@ -243,8 +243,8 @@ PANEL: list[tuple[str, dict[str, Value], bool]] = [
 def test_panel_where_one_copy_serves_several_rows(
     space_for: SpaceFor, sketch: str, values: dict[str, Value], possible: bool
 ) -> None:
-    given: dict[str, Value] = {"workgroup_1": (32,), "tail": "divisor", "rows": (32, 8), "reduction": (64, 16)}
-    given |= {"register_order": ("columns", "rows")} | values
+    given: dict[str, Value] = {"workgroup_1": (32,), "workgroup_2": (48,), "tail": "divisor", "reduction": (64, 16)}
+    given |= {"columns": (48, 16), "rows": (32, 8)} | {"register_order": ("columns", "rows")} | values
     space = space_for("batch_matmul_bt")
     found = {"columns_operand" in _drawn(space, sketch, given, seed).values for seed in range(20)}
     assert found == {possible}

@@ -73,7 +73,8 @@ def _tile_scores(s: Schedule, found: Attention) -> None:
     tile = _sample_register_tile(s, found.score, found.rows, found.keys, "score")
     step = s.sample_tile("score_step", found.reduction, most=MAX_REDUCTION_STEP, power=0.0)
     s.require_registers(found.score, tile, step=step)
-    order = s.sample_order("score_order", (found.rows, found.keys))
+    still = [loop for loop in tile if tile[loop] == s.extent(loop)]
+    order = s.sample_order("score_order", (found.rows, found.keys), still=still)
     s.tile(found.score, {loop: tile[loop] for loop in order}, order=order, fuse=True)
     s.tile(found.scores, {found.reduction: step})
 

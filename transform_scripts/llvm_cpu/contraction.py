@@ -135,8 +135,8 @@ def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
     With columns that lie apart: ``for k step kr: for apart: contract``, unrolled over these.
     """
     tile = _sample_register_tile(s, mm, ways, _sample_apart(s, mm))
-    cache_order = s.sample_order("cache_order", mm.tiled) if ways.cache_levels else ()
-    register_order = _sample_register_order(s, mm)
+    cache_order = _sample_cache_order(s, mm, mm.tiled, tile.cache) if ways.cache_levels else ()
+    register_order = _sample_register_order(s, mm, tile)
     step = s.sample_tile("reduction_step", mm.reduction, most=MAX_REDUCTION_STEP, power=_step_power(mm))
     s.require_registers(mm.op, tile.register, step=step)
     panel = _sample_panel(s, mm, tile, register_order, (s.extent(mm.reduction), step))
@@ -164,8 +164,8 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.require(blocked, "an unblocked reduction is the registers program")
     s.require_registers(mm.op, tile.register, step=step)
     levels = {mm.reduction: block, **tile.cache}
-    cache_order = s.sample_order("cache_order", (mm.reduction, *mm.tiled)) if ways.cache_levels else ()
-    register_order = _sample_register_order(s, mm)
+    cache_order = _sample_cache_order(s, mm, (mm.reduction, *mm.tiled), levels) if ways.cache_levels else ()
+    register_order = _sample_register_order(s, mm, tile)
     panel = _sample_panel(s, mm, tile, register_order, (block, step), temporary)
     s.tile(mm.op, by_one(mm.outermost))
     s.tile(mm.op, levels, order=_with_further_rows(mm, cache_order))
@@ -304,11 +304,23 @@ def _draw_vectors(
     return cache_sizes, register_sizes
 
 
-def _sample_register_order(s: Schedule, mm: Contraction) -> Loops:
+def _sample_cache_order(s: Schedule, mm: Contraction, loops: Loops, sizes: Mapping[Loop, int]) -> Loops:
+    """Draw the order of the loops over cache tiles; further rows go with the rows."""
+    extents = {loop: s.extent(loop) for loop in sizes}
+    return s.sample_order("cache_order", loops, still=_still(mm, loops, extents, sizes))
+
+
+def _sample_register_order(s: Schedule, mm: Contraction, tile: ContractionTile) -> Loops:
     """Draw whether rows or columns are innermost; rows are where several loops of them would transpose columns."""
     if mm.rows is not None and mm.further_rows and mm.strided_operand is not None:
         return (mm.columns, mm.rows)
-    return s.sample_order("register_order", mm.tiled)
+    return s.sample_order("register_order", mm.tiled, still=_still(mm, mm.tiled, tile.cache, tile.register))
+
+
+def _still(mm: Contraction, loops: Loops, extents: Mapping[Loop, int], sizes: Mapping[Loop, int]) -> list[Loop]:
+    """Return the loops over tiles that have one iteration, those of rows with their further rows."""
+    parts = {loop: _with_further_rows(mm, (loop,)) for loop in loops}
+    return [loop for loop in loops if all(extents[part] == sizes[part] for part in parts[loop])]
 
 
 def _with_further_rows(mm: Contraction, order: Loops) -> Loops:

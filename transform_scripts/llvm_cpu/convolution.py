@@ -132,7 +132,9 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
         sizes[loop] = _sample_rows(s, loop, tail)
     registers = math.prod(sizes[loop] for loop in rows) * accumulators_of(sizes[vector], lanes)
     s.require_accumulators(registers, [*sizes.values()])
-    order = s.sample_order("order", (*rows, vector)) if rows else (vector,)
+    order = (*rows, vector)
+    if rows:
+        order = s.sample_order("order", order, still=[loop for loop in order if sizes[loop] == s.extent(loop)])
     _check_single_iterations(s, op, [(s.extent(loop), sizes[loop]) for loop in order])
     peeled = sum(s.extent(loop) % size != 0 for loop, size in sizes.items())
     _check_scattered_rows(s, conv, vector, sizes, peeled)

@@ -69,14 +69,16 @@ class DotProduct(ScheduleModule):
         cache_columns, columns = s.sample_tiles("columns", mm.columns, 2, most=MAX_VECTORS_PER_ROW * LANES, unit=LANES)
         rows = s.sample_tile("rows", found.rows, most=MAX_ROWS)
         block = s.sample_tile("reduction", mm.reduction, unit=instruction.group)
-        order = s.sample_order("register_order", mm.tiled)
+        outer = {found.rows: s.extent(found.rows), mm.columns: cache_columns}
+        tile = {found.rows: rows, mm.columns: columns}
+        still = [loop for loop in mm.tiled if tile[loop] == outer[loop]]
+        order = s.sample_order("register_order", mm.tiled, still=still)
         vectors = columns // LANES
         registers = rows * vectors + vectors + SCRATCH_REGISTERS
         s.require(registers <= s.target.vector_registers, f"{rows}x{columns} accumulators take {registers} registers")
         _check_stack(s, found, block * cache_columns, s.extent(found.rows) * cache_columns)
         s.notes["accumulator_registers"] = rows * vectors
 
-        tile = {found.rows: rows, mm.columns: columns}
         s.tile(mm.root, by_one(mm.others), order=mm.others, fuse=True)
         s.tile(mm.root, {mm.columns: cache_columns}, fuse=True)
         _vectorize_beside(s, mm, tile)

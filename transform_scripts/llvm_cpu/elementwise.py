@@ -63,7 +63,7 @@ class ElementwiseTiling(ElementwiseModule):
         tile, tail = _sample_tile(s, found)
         order = tuple(tile)
         if 2 <= len(order) <= 4 and found.root.transposes:
-            order = s.sample_order("order", order)
+            order = s.sample_order("order", order, still=[loop for loop in order if tile[loop] == s.extent(loop)])
         if any(operand.producer is not None for operand in found.root.inputs):
             s.tile(found.root, tile, order=order, fuse=True)
         else:

@@ -119,10 +119,15 @@ class DrawsMixin(FactsMixin):
         by_name = {loop.name: loop for loop in loops}
         return by_name[self.sample_choice(name, tuple(by_name))]
 
-    def sample_order(self, name: str, loops: Sequence[Loop]) -> Loops:
-        """Draw an order of loops; traces hold the loops' names."""
+    def sample_order(self, name: str, loops: Sequence[Loop], *, still: Sequence[Loop] = ()) -> Loops:
+        """Draw an order of loops; traces hold the loops' names.
+
+        Args:
+            still: Those of the loops that have a single iteration: their place makes no other program.
+        """
         by_name = {loop.name: loop for loop in loops}
-        order = cast("tuple[str, ...]", self._structural(name, shared(Permutation, tuple(by_name))).value)
+        distribution = shared(Permutation, tuple(by_name), tuple(loop.name for loop in still))
+        order = cast("tuple[str, ...]", self._structural(name, distribution).value)
         return tuple(by_name[chosen] for chosen in order)
 
     def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:
