@@ -18,8 +18,17 @@ from mlir_sched.transform_scripts.tracking.nest import TiledOp
 
 LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""
-PER_LEVEL = 7
-NOTES = ("accumulator_registers", "unrolled_vectors", "tail_peel", "tail_mask", "threads", "prefetched")
+PER_LEVEL = 9
+NOTES = (
+    "accumulator_registers",
+    "unrolled_vectors",
+    "tail_peel",
+    "tail_mask",
+    "threads",
+    "prefetched",
+    "panel_bytes",
+    "row_tile",
+)
 """Notes that become features; a module may write other notes, which are ignored."""
 KINDS = (
     "contraction.registers",
@@ -129,6 +138,8 @@ def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:
                 footprint / max(1, target.l1_bytes) if footprint < 8 * max(1, target.l1_bytes) else 8.0,
                 min(8.0, footprint / max(1, target.l2_bytes)),
                 _log(footprints[len(op.inputs)]),
+                0.0 if op.contiguous_dim is None else _log(trips[op.contiguous_dim]),
+                float(max(d for d, count in enumerate(trips) if count > 1)),
             ]
         )
     return rows

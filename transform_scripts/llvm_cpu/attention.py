@@ -51,6 +51,7 @@ class AttentionTiling(ScheduleModule):
     def schedule(self, s: Schedule, found: Attention) -> None:
         """Tile the rows and compute everything inside; then tile each op for registers, and vectorize."""
         rows = s.sample_tile("rows", found.rows, most=MAX_ROWS, power=ROWS_POWER)
+        s.notes["row_tile"] = rows
         _check_stack(s, found, rows)
         s.tile(found.root, {**dict.fromkeys(found.others, 1), found.rows: rows}, fuse=True)
         _tile_scores(s, found)

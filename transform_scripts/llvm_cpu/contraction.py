@@ -395,6 +395,7 @@ def _sample_panel(
         return None
     if s.sample_choice("columns_operand", ("in_place", "panel"), weights=(1.0, 4.0)) == "in_place":
         return None
+    s.notes["panel_bytes"] = depth * columns * operand.tensor.element_bytes
     return Panel(operand, {mm.columns: columns, mm.reduction: step}, around, around_rest)
 
 
