@@ -157,8 +157,9 @@ class Recorder:
         given: Values by name; a name that never comes up is ignored when repairing and refused when
             rejecting (:meth:`finish`).
         rng: Source of the values that are not given; None means that every value must be given, unless ``likeliest``.
-        on_illegal: What to do with a given value that is not in the support. One that is equal to a value of the support
-            becomes that value when repairing, and is kept when rejecting.
+        on_illegal: What to do with a given value that is not in the support. When repairing, one that is equal
+            to a value of the support becomes that value, and in place of one that compares with none, such as sizes of
+            another number of levels, a value is drawn from ``rng``.
         likeliest: Whether values that are not given are the likeliest ones of their distributions.
     """
 
@@ -180,7 +181,7 @@ class Recorder:
         """Return the value of a new random variable.
 
         Raises:
-            IllegalTraceError: The given value is refused or cannot be repaired, or a value is neither given nor drawn.
+            IllegalTraceError: The given value is refused or compares with none, or a value is neither given nor drawn.
             ValueError: The name was used before.
         """
         if name in self._decisions:
@@ -211,11 +212,12 @@ class Recorder:
             if self._rng is None:
                 raise IllegalTraceError(f"no value is given for {name!r}")
             return distribution.sample(self._rng)
-        value = self._given[name]
-        repairs = self._on_illegal is OnIllegal.REPAIR
+        value, repairs = self._given[name], self._on_illegal is OnIllegal.REPAIR
         if distribution.contains(value):
             return distribution.canonical(value) if repairs else value
         repaired = distribution.repair(value) if repairs else None
+        if repaired is None and repairs and self._rng is not None:
+            return distribution.sample(self._rng)
         if repaired is None:
             raise IllegalTraceError(f"{name} = {value!r} is not in the support of {distribution}")
         return repaired

@@ -77,9 +77,15 @@ def test_a_value_of_another_shape_is_repaired_to_the_nearest() -> None:
     assert trace.values["tile"] == (48, 16)
 
 
-def test_a_value_that_compares_with_nothing_is_rejected() -> None:
-    with pytest.raises(IllegalTraceError, match="pack"):
-        program(Recorder({"pack": "maybe"}, np.random.default_rng(0)))
+def test_in_place_of_a_value_that_compares_with_nothing_another_is_drawn() -> None:
+    values: dict[str, Value] = {"tile": (8, 4, 2), "order": ("m", "n", "k"), "pack": "maybe"}
+    drawn = [program(Recorder(values, np.random.default_rng(seed))).values for seed in range(20)]
+    assert {each["pack"] for each in drawn} == {"no", "yes"}
+    assert all(each["order"] == values["order"] for each in drawn)
+    assert len({each["tile"] for each in drawn}) > 2
+    for recorder in (Recorder(values), Recorder(values, likeliest=True)):
+        with pytest.raises(IllegalTraceError, match=r"tile = \(8, 4, 2\) is not in the support"):
+            program(recorder)
 
 
 def test_an_equal_value_is_kept_or_becomes_the_one_that_is_drawn() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.models.cost_model import LoopGraph
 from mlir_sched.sampling import Value
 from mlir_sched.trace import Trace
+
+Variables: TypeAlias = frozenset[tuple[str, str]]
+"""The variables of a trace: by name, and by the form of their values. Those of other forms do not compare."""
 
 
 class MeasuredSpace:
@@ -41,9 +45,8 @@ class MeasuredSpace:
         self._by_sketch: dict[str, list[int]] = {}
         for row, trace in enumerate(self.traces):
             self._by_sketch.setdefault(trace.sketch, []).append(row)
-        self._agreeing: dict[tuple[str, ...], dict[tuple[Value, ...], list[int]]] = {}
-        shapes = {(trace.sketch, *trace.values): None for trace in self.traces}
-        self._shapes = tuple((shape[0], frozenset(shape[1:])) for shape in shapes)
+        self._agreeing: dict[tuple[object, ...], dict[tuple[Value, ...], list[int]]] = {}
+        self._shapes = tuple({(trace.sketch, _variables(trace)): None for trace in self.traces})
 
     @property
     def sketches(self) -> tuple[str, ...]:
@@ -70,18 +73,18 @@ class MeasuredSpace:
     def repaired(self, trace: Trace) -> Trace:
         """Return the trace if it is measured, else a measured trace that agrees with it in every shared variable.
 
-        The second case is that of a changed decision which brings other variables with it; which of several measured
-        traces is returned depends on the given trace alone.
+        The second case is that of a changed decision which brings other variables with it, or the same ones with
+        values that do not compare; which of several measured traces is returned depends on the given trace alone.
 
         Raises:
             IllegalTraceError: No measured trace fits.
         """
         if trace.key in self._index:
             return self.traces[self._index[trace.key]]
-        own = set(trace.values)
-        others = [names for sketch, names in self._shapes if sketch == trace.sketch and names != own]
-        for names in sorted(others, key=lambda names: (-len(names & own), sorted(names))):
-            rows = self._rows_agreeing(trace, names)
+        own = _variables(trace)
+        others = [each for sketch, each in self._shapes if sketch == trace.sketch and each != own]
+        for variables in sorted(others, key=lambda each: (-len(each & own), sorted(each))):
+            rows = self._rows_agreeing(trace, variables)
             if rows:
                 return self.traces[rows[int(trace.key, 16) % len(rows)]]
         raise IllegalTraceError(f"{self.name} has no measured candidate with {trace.values}")
@@ -107,15 +110,25 @@ class MeasuredSpace:
         seconds = float(self._seconds[self._index[trace.key]])
         return seconds if seconds < math.inf else None
 
-    def _rows_agreeing(self, trace: Trace, names: frozenset[str]) -> list[int]:
-        """Return the rows of the trace's sketch that have exactly the named variables and agree in the shared ones."""
-        shared = tuple(name for name in trace.values if name in names)
-        table_key = (trace.sketch, *sorted(names), "|", *shared)
+    def _rows_agreeing(self, trace: Trace, variables: Variables) -> list[int]:
+        """Return the rows of the trace's sketch that have exactly these variables and agree in the shared ones."""
+        shared = sorted(variables & _variables(trace))
+        table_key = (trace.sketch, variables, *shared)
         if table_key not in self._agreeing:
             table: dict[tuple[Value, ...], list[int]] = {}
             for row in self._by_sketch[trace.sketch]:
-                values = self.traces[row].values
-                if values.keys() == names:
-                    table.setdefault(tuple(values[name] for name in shared), []).append(row)
+                if _variables(self.traces[row]) == variables:
+                    values = self.traces[row].values
+                    table.setdefault(tuple(values[name] for name, _ in shared), []).append(row)
             self._agreeing[table_key] = table
-        return self._agreeing[table_key].get(tuple(trace.values[name] for name in shared), [])
+        return self._agreeing[table_key].get(tuple(trace.values[name] for name, _ in shared), [])
+
+
+def _variables(trace: Trace) -> Variables:
+    """Return the variables of a trace."""
+    return frozenset((name, _form(value)) for name, value in trace.values.items())
+
+
+def _form(value: Value) -> str:
+    """Return what values that compare have in common: their type, and how many there are in a tuple."""
+    return f"{len(value)}" if isinstance(value, tuple) else type(value).__name__

@@ -114,10 +114,11 @@ class DesignSpace:
     def repaired(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
         """Return the trace with every decision that no longer fits repaired.
 
-        Decisions that the trace lacks are drawn from ``rng``, by default from a generator seeded by the trace itself.
+        Decisions that the trace lacks, or whose values compare with none that is legal, are drawn from ``rng``, by
+        default from a generator seeded by the trace itself.
 
         Raises:
-            IllegalTraceError: A rule of the space is broken, or a decision cannot be repaired.
+            IllegalTraceError: A rule of the space is broken.
         """
         if rng is not None:
             return self._run_again(trace, rng)

@@ -10,9 +10,10 @@ import pytest
 from benchmarks.search.enumeration import enumerate_traces
 from benchmarks.search.measured_space import MeasuredSpace
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.sampling import Categorical, PerfectTile
 from mlir_sched.search import RandomSearch
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
-from mlir_sched.trace import Trace
+from mlir_sched.trace import Decision, Trace
 
 SPACE = SyntheticMatmulSpace(4, 4, 2)
 TRACES = [trace for sketch in ("rows", "packed") for trace in enumerate_traces(SPACE, sketch)]
@@ -80,3 +81,17 @@ def test_no_traces_or_equal_traces_are_refused(traces: list[Trace]) -> None:
 def test_a_space_without_a_valid_candidate_is_refused() -> None:
     with pytest.raises(ValueError, match="all candidates of example failed"):
         space_of(slice(1))
+
+
+def test_variables_whose_values_do_not_compare_are_not_shared() -> None:
+    tail, rows = Categorical(("divisor", "peel")), Decision("rows", PerfectTile(8, 1), (4,))
+    nested, whole = PerfectTile(8, 2), PerfectTile(8, 1)
+    traces = [
+        Trace("a", (Decision("tail", tail, "divisor"), Decision("columns", nested, (8, 2)), rows)),
+        Trace("a", (Decision("tail", tail, "peel"), Decision("columns", whole, (4,)), rows)),
+        Trace("a", (Decision("tail", tail, "peel"), Decision("columns", whole, (4,)))),
+    ]
+    table = MeasuredSpace("tails", traces, np.zeros((3, 1), np.float32), np.ones(3))
+    assert table.repaired(traces[0].with_value("tail", "peel")) == traces[1]
+    with pytest.raises(IllegalTraceError, match="no measured candidate"):
+        table.repaired(traces[1].with_value("columns", (2,)))

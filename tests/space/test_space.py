@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib.metadata import EntryPoint
+from itertools import permutations
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +15,7 @@ from contraction_payloads import matmul
 from fixed_targets import FIXED
 from payload_text import Payload
 from payloads import PAYLOADS
+from replayed_run import matmul_dispatch
 
 from mlir_sched import plugins
 from mlir_sched.errors import IllegalTraceError, UserError
@@ -219,6 +222,21 @@ def test_what_a_change_makes_impossible_is_repaired(space_for: SpaceFor) -> None
         assert changed.values["rows"] == (1, 1)
         repaired += 1
     assert repaired > 30
+
+
+def test_another_tail_survives_repair_and_sizes_that_do_not_compare_with_its_own_are_drawn() -> None:
+    space, rng = DesignSpace(Space.default(FIXED), matmul_dispatch(100, 120, 64), FIXED), np.random.default_rng(0)
+    kept = dict.fromkeys(permutations(("divisor", "peel", "mask"), 2), 0)
+    tried = dict(kept)
+    for trace in (space.sample(rng, "contraction.registers") for _ in range(100)):
+        for before, after in kept:
+            if trace.values.get("tail") == before:
+                tried[before, after] += 1
+                with suppress(IllegalTraceError):
+                    changed = space.repaired(trace.with_value("tail", after))
+                    space.check(changed)
+                    kept[before, after] += changed.values["tail"] == after
+    assert all(kept[change] > tried[change] / 4 > 2 for change in kept), (kept, tried)
 
 
 def test_what_breaks_a_rule_is_rejected(space_for: SpaceFor) -> None:

@@ -14,6 +14,7 @@ from measured_tasks import draws, measured_task, timed
 from plans import flagged
 from replayed_run import METHOD, TARGET, HashedMeasurements, matmul_dispatch, program_search, searched, task_of
 from speedups import Speedups, timing
+from task_searches import task_search
 
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Asked, Place
@@ -113,6 +114,18 @@ def test_tasks_try_the_two_best_of_their_nearest_sources_repaired(tmp_path: Path
     (first,) = [search for search in found.searches if search.task.name == "first"]
     repaired = {first.space.repaired(trace).key for trace in transfer.starts_of(asked)}
     assert repaired & set(list(first.history.records)[:4])
+
+
+@pytest.mark.parametrize("shape", [(100, 120, 48), (4, 64, 32)], ids=["every tail", "no tail"])
+def test_starts_survive_that_lie_in_tails_of_other_kinds(shape: tuple[int, int, int]) -> None:
+    lenders = source("lender", shape, count=60)
+    tails = {trace.key: trace.values.get("tail") for trace in lenders.traces}
+    with RecordStore.open("sqlite://") as store:
+        search = task_search(store)
+        fitted = [trace.key for trace in lenders.traces if search.fitted(trace) is not None]
+    for tail in set(tails.values()):
+        of_tail = [key for key in tails if tails[key] == tail]
+        assert len([key for key in fitted if key in of_tail]) > len(of_tail) / 2, tail
 
 
 def test_sources_are_looked_for_where_a_program_is_searched() -> None:
