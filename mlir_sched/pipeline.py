@@ -85,8 +85,8 @@ def tune(
         parameters: Files with the model's weights, each as ``scope=path`` (``iree-run-module --parameters``).
         strategy: Chooses the candidates of a task: ``evolutionary``, ``random``, a registered name, or what makes a
             strategy, such as a subclass of ``SearchStrategy`` or ``EvolutionaryOptions``.
-        cost_model: Predicts which candidates are fast: ``xgboost``, ``random``, a registered name, or what makes a
-            model, such as a subclass of ``CostModel`` or ``XGBoostOptions``.
+        cost_model: Predicts which candidates are fast: ``xgboost``, ``quantile``, ``random``, a registered name, or
+            what makes a model, such as a subclass of ``CostModel`` or ``XGBoostOptions``.
         scheduler: Chooses the task of each round: ``gradient``, a registered name, or a ``TaskScheduler``.
         callbacks: Are called with every outcome (``Trial``) once it is stored. An exception ends the search as Ctrl-C
             does: what was found is emitted, and ``TuneResult.stopped`` says why.

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 FloatArray: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 """Features, scores and throughputs; single or double precision."""
+COVERAGE = 0.8
+"""Share of the rows whose throughput an interval is to hold."""
+REACH = 1.2816
+"""Standard deviations from the middle of such an interval to its ends, where errors are normal."""
 
 
 class Feed(StrEnum):
@@ -187,6 +191,28 @@ class CostModel(ABC):
         """
         scores = self.predict(rows)
         return scores, np.zeros_like(scores)
+
+    def predict_interval(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends between which the throughput of :data:`COVERAGE` of such rows lies, both ``[n_rows]``.
+
+        By default they follow from score and uncertainty, as if errors were normal.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        scores, spread = self.predict_with_spread(rows)
+        return scores - REACH * spread, scores + REACH * spread
+
+    def note_errors(self, rows: Rows, throughput: NDArray[np.float64]) -> None:
+        """Be told what came of rows that this fit does not know yet: a model may learn how sure it can be.
+
+        By default it does not. What it is told here is no part of a fit, and scores do not depend on it.
+
+        Args:
+            throughput: ``[n_rows]``, >= 0: best time that the fit knew of the task / time of the row, so that it may
+                exceed 1; where the fit knew none, relative to the best of these rows. 0 for a failure.
+        """
+        del rows, throughput
 
     @abstractmethod
     def save(self, path: Path) -> None:

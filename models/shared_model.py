@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.models.cost_model import CostModel, Feed, FloatArray, LoopGraph, Measured, ModelTask, Rows
+from mlir_sched.models.metrics import pair_accuracy
 from mlir_sched.trace import Trace
 
 
@@ -135,6 +136,7 @@ class TaskModel:
         self._traces: dict[str, Trace] = {}  # of the candidates that the model may learn from, in the order of the keys
         self._features: dict[str, NDArray[np.float32]] = {}
         self._throughput = np.empty(0)
+        self._best_s = np.inf  # of the candidates that the model learnt from
 
     @property
     def fitted(self) -> bool:
@@ -166,9 +168,17 @@ class TaskModel:
         rows = dict(zip(added, self._featurise([results[key].trace for key in added]), strict=True))
         self._features = {key: rows[key] if key in rows else self._features[key] for key in keys}
         self._traces = {key: results[key].trace for key in keys}
-        self._throughput = _throughput(np.array([results[key].seconds or np.inf for key in keys]))
+        seconds = _seconds([results[key] for key in keys])
+        self._throughput, self._best_s = _throughput(seconds), float(seconds.min())
         self.candidates = len(results)
         self._shared.rows_changed()
+
+    def judged(self, results: Sequence[Result]) -> float:
+        """Return how well the model ranks candidates that it does not know yet (``pair_accuracy``), and tell it so."""
+        rows, seconds = self.rows([each.trace for each in results]), _seconds(results)
+        throughput = _throughput(seconds, self._best_s)
+        self._model.note_errors(rows, throughput)
+        return pair_accuracy(self._model.predict(rows), throughput)
 
     def measured(self, count: int) -> Measured:
         """Return the first ``count`` of the rows that the model may learn from, all if there are fewer."""
@@ -198,13 +208,21 @@ class TaskModel:
         return np.empty((len(traces), 0), dtype=np.float32)
 
 
-def _throughput(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _seconds(results: Iterable[Result]) -> NDArray[np.float64]:
+    """Return the seconds per call of candidates; infinite where they failed."""
+    return np.array([each.seconds or np.inf for each in results])
+
+
+def _throughput(seconds: NDArray[np.float64], best_s: float = np.inf) -> NDArray[np.float64]:
     """Return best time / time of each row; zeros where all failed.
+
+    Args:
+        best_s: The best time; that of the rows where it is infinite.
 
     Raises:
         ValueError: A time is not positive.
     """
     if not (seconds > 0).all():
         raise ValueError(f"times must be positive, but got {seconds.min()}")
-    best = float(seconds.min())
+    best = best_s if np.isfinite(best_s) else float(seconds.min())
     return best / seconds if np.isfinite(best) else np.zeros(len(seconds))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.models.cost_model import CostModel, FloatArray, Measured, Rows
-
-_FORMAT = "mlir-sched xgboost model 1"
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,9 @@ class XGBoostOptions:
 class XGBoostModel(CostModel):
     """A small ensemble of boosted-tree models; the score is the mean of their predictions."""
 
+    _format: ClassVar[str] = "mlir-sched xgboost model 1"
+    _objective: ClassVar[Mapping[str, Any]] = {"objective": "reg:squarederror"}
+
     def __init__(self, options: XGBoostOptions | None = None) -> None:
         self._options = options or XGBoostOptions()
         self._members: list[Any] = []
@@ -92,10 +93,7 @@ class XGBoostModel(CostModel):
 
     def predict_with_spread(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation over the members, both ``[n_rows]``."""
-        if not self._members:
-            raise RuntimeError("the model is not fitted")
-        features = np.ascontiguousarray(rows.features, dtype=np.float32)
-        scores = np.stack([member.inplace_predict(features) for member in self._members]).astype(np.float64)
+        scores = self._predictions(rows)
         return scores.mean(axis=0), scores.std(axis=0)
 
     def save(self, path: Path) -> None:
@@ -104,7 +102,7 @@ class XGBoostModel(CostModel):
             raise RuntimeError("the model is not fitted")
         members = [json.loads(bytes(member.save_raw("json"))) for member in self._members]
         partial = path.with_name(path.name + ".partial")
-        partial.write_text(json.dumps({"format": _FORMAT, "members": members}))
+        partial.write_text(json.dumps({"format": self._format, "members": members, **self._further()}))
         partial.replace(path)
 
     def load(self, path: Path) -> None:
@@ -115,13 +113,34 @@ class XGBoostModel(CostModel):
             data = json.loads(path.read_text())
         except ValueError as error:
             raise ValueError(f"{path} is not a model file: {error}") from error
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise ValueError(f"{path} is not a model file of the format {_FORMAT!r}")
+        if not isinstance(data, dict) or data.get("format") != self._format:
+            raise ValueError(f"{path} is not a model file of the format {self._format!r}")
         self._members = []
         for member in data["members"]:
             booster = xgboost.Booster({"nthread": self._options.threads})
             booster.load_model(bytearray(json.dumps(member).encode()))
             self._members.append(booster)
+        self._read_further(data)
+
+    def _further(self) -> dict[str, Any]:
+        """Return what a file has beside the members, as JSON data."""
+        return {}
+
+    def _read_further(self, data: Mapping[str, Any]) -> None:
+        """Read what a file has beside the members."""
+
+    def _predictions(self, rows: Rows) -> NDArray[np.float64]:
+        """Return what every member predicts, ``[members, n_rows]`` and what else its objective has.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        if not self._members:
+            raise RuntimeError("the model is not fitted")
+        return np.stack([self._prediction(member, rows.features) for member in self._members])
+
+    def _prediction(self, member: Any, features: FloatArray) -> NDArray[np.float64]:
+        return np.asarray(member.inplace_predict(np.ascontiguousarray(features, dtype=np.float32)), dtype=np.float64)
 
     def _fit_member(self, features: FloatArray, throughput: FloatArray, held_out: NDArray[np.bool_]) -> Any:
         import xgboost  # takes 0.3 s, which only a tuning run should spend
@@ -133,7 +152,7 @@ class XGBoostModel(CostModel):
         )
         booster = xgboost.train(
             {
-                "objective": "reg:squarederror",
+                **self._objective,
                 "tree_method": "hist",
                 "max_bin": options.max_bin,
                 "max_depth": options.max_depth,

@@ -1,10 +1,11 @@
 """Search strategies and task schedulers: plain Python over traces and features, without MLIR or IREE."""
 
-from mlir_sched.search.evolutionary import EvolutionaryOptions, EvolutionarySearch
+from mlir_sched.search.evolutionary import Acquisition, EvolutionaryOptions, EvolutionarySearch
 from mlir_sched.search.strategy import Observation, RandomSearch, SearchSpace, SearchStrategy, StrategyFactory
 from mlir_sched.search.task_scheduler import Demand, GradientOptions, GradientScheduler, TaskProgress, TaskScheduler
 
 __all__ = [
+    "Acquisition",
     "Demand",
     "EvolutionaryOptions",
     "EvolutionarySearch",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.errors import IllegalTraceError
-from mlir_sched.models.metrics import pair_accuracy
+from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.models.shared_model import SharedCostModel
 from mlir_sched.search.mutators import MUTATION_WEIGHTS, mutate_trace
 from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
@@ -19,6 +19,21 @@ from mlir_sched.trace import Trace
 
 JUDGED = 256
 """Most candidates of one round on which the model is judged: they are compared in pairs."""
+UNSURE = 0.65
+"""Rank accuracy on a round below which :attr:`Acquisition.PING_PONG` has the model learn."""
+
+
+class Acquisition(StrEnum):
+    """What is expected of a trace before it is measured, from the mean and the spread of the model's predictions."""
+
+    UCB = "ucb"
+    """The mean plus :attr:`EvolutionaryOptions.exploration` times the spread: an upper confidence bound."""
+    MEAN = "mean"
+    """The mean alone."""
+    UNCERTAINTY = "uncertainty"
+    """The spread alone: for candidates that are to teach, and not to be fast."""
+    PING_PONG = "ping_pong"
+    """The spread alone where the model ranked the last round badly (:data:`UNSURE`), else the mean."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +53,10 @@ class EvolutionaryOptions:
         mutation_chance: Chance that a child is a mutant; the rest are copies of their parent. Source: 0.85,
             MetaSchedule.
         random_share: Share of suggestions that are fresh samples, on average. Source: 0.05, MetaSchedule.
-        exploration: Weight of the spread: a trace's score is the mean prediction plus this weight times the spread of
-            the predictions. Source: measured, 1.04 after 200 trials against 1.11 with 0.
+        acquisition: A trace's score, one of :class:`Acquisition`. Source: measured on tables of real spaces, none saves
+            a tenth of ``ucb``'s trials (docs/search-strategies.md). The two in turns are ALT's (Zeng et al., ICCD
+            2020), our rule for the turns is the accuracy on the last round.
+        exploration: Weight of the spread in ``ucb``. Source: measured, 1.04 after 200 trials against 1.11 with 0.
         pool_factor: Size of the pool of best scored traces, as a multiple of the suggestions, >= 1; the suggestions are
             a spread-out selection from the pool. Source: measured, 3 gives 1.06 after 200 trials, 6 the same but
             later, 1 gives 1.10.
@@ -55,11 +72,16 @@ class EvolutionaryOptions:
     generations: int = 4
     mutation_chance: float = 0.85
     random_share: float = 0.05
+    acquisition: str = Acquisition.UCB
     exploration: float = 0.5
     pool_factor: int = 3
     first_pool: int = 1
     max_repairs: int = 3000
     mutation_weights: Mapping[str, float] = field(default_factory=lambda: MUTATION_WEIGHTS)
+
+    def __post_init__(self) -> None:
+        if self.acquisition not in list(Acquisition):
+            raise UserError(f"acquisition must be one of {', '.join(Acquisition)}, but got {self.acquisition!r}")
 
     def key(self) -> str:
         """Return every option with its name as JSON text: equal options have equal keys."""
@@ -172,7 +194,19 @@ class EvolutionarySearch(SearchStrategy):
 
     def _scores(self, traces: Sequence[Trace]) -> NDArray[np.float64]:
         mean, spread = self._model.predict_with_spread(traces)
+        match self._acquisition():
+            case Acquisition.MEAN:
+                return mean
+            case Acquisition.UNCERTAINTY:
+                return spread
         return np.asarray(mean + self._options.exploration * spread, dtype=np.float64)
+
+    def _acquisition(self) -> str:
+        """Return what scores are at present."""
+        if self._options.acquisition != Acquisition.PING_PONG:
+            return self._options.acquisition
+        unsure = bool(self._rank_accuracy) and self._rank_accuracy[-1] < UNSURE
+        return Acquisition.UNCERTAINTY if unsure else Acquisition.MEAN
 
     def _choose(self, pool: list[Trace], count: int) -> list[Trace]:
         """Return ``count`` traces of a pool that are far from each other, among them its first; all if it has fewer."""
@@ -182,9 +216,7 @@ class EvolutionarySearch(SearchStrategy):
 
     def _judge_model(self, results: Sequence[Observation]) -> None:
         if self._model.fitted and len(results) > 1:
-            throughput = np.array([1.0 / o.seconds if o.seconds else 0.0 for o in results])
-            scores = self._model.predict([o.trace for o in results])
-            self._rank_accuracy.append(pair_accuracy(scores, throughput))
+            self._rank_accuracy.append(self._model.judged(results))
 
 
 def spread_out(features: NDArray[np.float32], count: int) -> list[int]:

@@ -12,12 +12,12 @@ import numpy as np
 
 from benchmarks.allocation.courses import seconds_each
 from benchmarks.corpus.families import PROGRAMS
-from benchmarks.corpus.sets import SETS, Part
+from benchmarks.corpus.sets import SETS, Part, Select
 from benchmarks.folders import path_of
 from benchmarks.search.enumeration import enumerate_traces
 from mlir_sched.compiler.flags import task_flags
-from mlir_sched.corpus import MeasuredTask, Measurement, Origin
-from mlir_sched.corpus.files import SUFFIX, read_task, write_task
+from mlir_sched.corpus import Corpus, MeasuredTask, Measurement, Origin
+from mlir_sched.corpus.files import SHIPPED, SUFFIX, read_task, write_task
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
 from mlir_sched.database.work_cost import WorkCosts
@@ -25,8 +25,9 @@ from mlir_sched.errors import UserError
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator
 from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.models import SharedCostModel
+from mlir_sched.payload import Dispatch
 from mlir_sched.program.variants.tunability import can_tune
-from mlir_sched.search import EvolutionarySearch, SearchSpace
+from mlir_sched.search import Acquisition, EvolutionaryOptions, EvolutionarySearch, SearchSpace
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -45,10 +46,17 @@ NEAR = 0.02
 
 
 class DrawnFirst(EvolutionarySearch):
-    """The default search behind a number of random draws, which take the sketches in turn."""
+    """An evolutionary search behind a number of random draws, which take the sketches in turn."""
 
-    def __init__(self, space: SearchSpace, rng: np.random.Generator, model: SharedCostModel, drawn: int) -> None:
-        super().__init__(space, rng, model)
+    def __init__(
+        self,
+        space: SearchSpace,
+        rng: np.random.Generator,
+        model: SharedCostModel,
+        drawn: int,
+        options: EvolutionaryOptions | None = None,
+    ) -> None:
+        super().__init__(space, rng, model, options)
         self._drawn = drawn
 
     def propose(self, count: int) -> list[Trace]:
@@ -84,6 +92,7 @@ class Collection:
         machine: Name of the machine's folder.
         store: Keeps what is measured; what it has is not measured again.
         output: Folder of the files; None for that of the set.
+        select: What is measured behind random draws, in a set that has both.
     """
 
     name: str
@@ -91,6 +100,7 @@ class Collection:
     machine: str
     store: RecordStore
     output: Path | None = None
+    select: Select = Select.FASTEST
 
     def collect(self, end: float) -> bool:
         """Measure what is missing and write the files; return whether that was done by ``end``, in monotonic seconds.
@@ -98,10 +108,12 @@ class Collection:
         A task that has its file is done.
 
         Raises:
-            UserError: The files are of another machine, those of the set that this one follows are missing, or this
-                machine's design spaces have no part that is asked for.
+            UserError: The files are of another machine, those of the set that this one follows are missing, or the set
+                or this machine's design spaces have no part that is asked for.
         """
         asked = SETS[self.name]
+        if self.select is not Select.FASTEST and not (asked.random and asked.model):
+            raise UserError(f"{self.name} has no candidates that are selected behind random draws")
         self._require_own_files()
         missing = [program for program in asked.programs if not self._file(self.name, program).exists()]
         if not missing:
@@ -148,7 +160,11 @@ class Collection:
         stored = TaskRecords(self.store, task.key, context, SEED, sources=space.sources)
         untuned = stored.untuned() or stored.settle_untuned(evaluator.untuned(task))
         model, costs = SearchMethod().shared_model(), WorkCosts(self.store, self.name)
-        strategy = DrawnFirst(design, np.random.default_rng(SEED), model, subject.random)
+        options = None
+        if self.select is Select.UNCERTAINTY:
+            options = EvolutionaryOptions(acquisition=Acquisition.UNCERTAINTY)
+            self._teach(model, task.dispatch)
+        strategy = DrawnFirst(design, np.random.default_rng(SEED), model, subject.random, options)
         search = TaskSearch(task, design, strategy, stored, TaskHistory(untuned), starts)
         wanted = len(starts) + subject.random + subject.model
         while search.tried < wanted and not search.exhausted:
@@ -170,6 +186,14 @@ class Collection:
         )
         known = task.key, subject.name, task.dispatch, self.target, context, untuned.median_s
         return MeasuredTask(*known, measured, complete=bool(asked.parts), weight=task.weight)
+
+    def _teach(self, model: SharedCostModel, dispatch: Dispatch) -> None:
+        """Have a model learn from all pools that there are, and from the set so far; not from those of a dispatch."""
+        own = self._file(self.name, "").parent
+        paths = {path.resolve() for path in (*SHIPPED.glob(f"*/pools/*{SUFFIX}"), *own.glob(f"*{SUFFIX}"))}
+        for task in Corpus.of_files(sorted(paths)).tasks:
+            if task.dispatch != dispatch:
+                model.add_source(task.space, task.traces, task.seconds)
 
     def _starts(self, program: str, space: DesignSpace) -> tuple[Sequence[Trace], Origin]:
         """Return the candidates that are known before the first is measured, and why they are measured."""

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.corpus.collection import Collection
-from benchmarks.corpus.sets import COLLECTED, SETS
+from benchmarks.corpus.sets import COLLECTED, SETS, Select
 from benchmarks.folders import ROOT
 from mlir_sched.corpus.files import SHIPPED, files_in, read_task
 from mlir_sched.database import RecordStore
@@ -37,8 +37,10 @@ def collect(arguments: argparse.Namespace) -> int:
     target = detect_target("llvm-cpu", None if SETS[arguments.set].all_cores else 1)
     machine = arguments.machine or target.processor
     arguments.keep.mkdir(parents=True, exist_ok=True)
-    with RecordStore.open(arguments.keep / f"{machine}-{arguments.set}.sqlite") as store:
-        if Collection(arguments.set, target, machine, store, arguments.output).collect(end):
+    name = arguments.set if arguments.select is Select.FASTEST else f"{arguments.set}-{arguments.select}"
+    with RecordStore.open(arguments.keep / f"{machine}-{name}.sqlite") as store:
+        collection = Collection(arguments.set, target, machine, store, arguments.output, arguments.select)
+        if collection.collect(end):
             return 0
     say(f"{arguments.set}: not at its end yet; the same command goes on")
     return 3
@@ -80,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     collecting.add_argument("set", choices=SETS, metavar="SET")
     collecting.add_argument("--minutes", type=float, default=math.inf, help="when to stop, in whole rounds")
     collecting.add_argument("--machine", default="", help="name of this machine's folder; by default the processor's")
+    collecting.add_argument(
+        "--select",
+        type=Select,
+        choices=list(Select),
+        default=Select.FASTEST,
+        help="what is measured behind random draws: what a search chooses, or what a model is least sure of",
+    )
     collecting.add_argument("--keep", type=Path, default=KEPT, help="folder of the stores")
     collecting.add_argument("--output", type=Path, help="folder of the files, to try something")
     showing = verbs.add_parser("show", help="show what was collected")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from benchmarks.corpus.families import FAMILIES, PROGRAMS
@@ -47,6 +48,15 @@ PARTS: Mapping[str, Part] = {
 """The parts that are measured whole, by program."""
 
 
+class Select(StrEnum):
+    """What is measured behind the random draws of a pool."""
+
+    FASTEST = "fastest"
+    """What the default search chooses."""
+    UNCERTAINTY = "uncertainty"
+    """What a model of all pools and of the candidates so far is least sure of."""
+
+
 @dataclass(frozen=True)
 class CorpusSet:
     """What is collected under one name.
@@ -54,7 +64,7 @@ class CorpusSet:
     Attributes:
         what: What it is, for the help.
         random: Candidates of a program that are drawn at random, the sketches in turn.
-        model: Candidates that the default search chooses behind these.
+        model: Candidates that are chosen behind these, by the default search or as :class:`Select` says.
         best_of: Name of the set whose fastest candidates are measured again; empty for none.
         best: How many of these a program has.
         parts: The parts of design spaces that are measured whole, by program; none for a set that is a sample.

@@ -15,17 +15,19 @@ SYSTEMS: Mapping[str, Sequence[str]] = {
     "One-Shot Tuner": (),
     "Input sensitivity": (),
     "DynaTune, Ansor: the division of the minutes": (),
-    "ALT: active learning": (),
+    "ALT: active learning": ("mean", "ping_pong", "quantile", "uncertainty"),
     "GPTune: multitask Gaussian process": (),
     "Graph neural network": (),
 }
-"""The arms of ``strategies live`` by the system that they stand for; systems without one are judged in another way."""
+"""Rows of tables of :data:`JUDGES` by the system that they stand for; systems without one are judged in another way."""
+JUDGES = ("live", "acquisition")
+"""The verbs of ``strategies`` whose tables have verdicts."""
 COLUMNS = (f"over {SCRATCH} at 2", f"over {SCRATCH} at 8", f"over {SCRATCH} at {LAST}", "worst family", "overhead")
 """Columns of a table of ``strategies live`` that a system's row has."""
 
 
 def part(results: Mapping[str, MachineResults], what: str) -> str:
-    """Return the table of systems, or all tables of ``ranking``, ``live`` or ``networks`` with how they were made."""
+    """Return the table of systems, or all tables of a verb of ``strategies`` with how they were made."""
     if what == "systems":
         return markdown_table(
             ["system", "arm", "machine", *COLUMNS, "verdict"],
@@ -36,7 +38,8 @@ def part(results: Mapping[str, MachineResults], what: str) -> str:
 
 def _rows(results: Mapping[str, MachineResults], system: str, arms: Sequence[str]) -> Iterator[list[str]]:
     for arm in arms or ("",):
-        found = [(name, table) for name, table in _tables(results, "live") if arm in dict(table.rows)]
+        tables = (each for kind in JUDGES for each in _tables(results, kind))
+        found = [(name, table) for name, table in tables if arm in dict(table.rows)]
         shown = f"`{arm}`" if arm else NOTHING
         for name, table in found:
             yield [system, shown, f"[{name}](results/{name}.md)", *_cells(table, arm)]

@@ -110,7 +110,12 @@ STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], SearchStrategy]] = {
 
 def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, round_size: int) -> SearchRun:
     """Return the course of one search over a measured space."""
-    strategy = STRATEGIES[strategy_name](space, seed)
+    best_s = course(space, STRATEGIES[strategy_name](space, seed), trials=trials, round_size=round_size)
+    return SearchRun(space.name, strategy_name, seed, best_s, space.best_s)
+
+
+def course(space: MeasuredSpace, strategy: SearchStrategy, *, trials: int, round_size: int) -> tuple[float, ...]:
+    """Return the best seconds per call after each trial of a search over a measured space; infinite for none."""
     best_s: list[float] = []
     while len(best_s) < trials:
         traces = strategy.suggest(min(round_size, trials - len(best_s)))
@@ -120,7 +125,7 @@ def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, 
         strategy.observe(results)
         for result in results:
             best_s.append(min(result.seconds or math.inf, best_s[-1] if best_s else math.inf))
-    return SearchRun(space.name, strategy_name, seed, tuple(best_s), space.best_s)
+    return tuple(best_s)
 
 
 def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:

@@ -8,6 +8,7 @@ from benchmarks.strategies.verdict import Gate
 from mlir_sched.corpus import Corpus
 from mlir_sched.corpus.sources import Asked, Place
 from mlir_sched.models import SharedCostModel
+from mlir_sched.search import Acquisition, EvolutionaryOptions, StrategyFactory
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.transfer import Transfer
 
@@ -19,6 +20,8 @@ TRANSFER = Gate({2: 0.7, 8: 0.88, 24: 0.95})
 """What the candidates of other shapes, measured on the same machine, have to be worth."""
 TEMPLATES = Gate({8: 0.88})
 """What templates have to be worth, where nothing was measured before."""
+ACTIVE = Gate(trials=0.9)
+"""What another use of the spread of predictions has to save, in tables measured whole and in live searches."""
 SCRATCH = "scratch"
 """The arm that gates compare with."""
 
@@ -64,13 +67,14 @@ class Arm:
     Attributes:
         what: What it is, for the help and the page.
         begin: What happens before the first round.
-        strategy: Name of the search strategy.
+        strategy, cost_model: Name of the search strategy, or what makes it, and of the cost model.
         gate: What is asked of it, against :data:`SCRATCH`.
     """
 
     what: str
     begin: Begin = with_nothing
-    strategy: str = "evolutionary"
+    strategy: str | StrategyFactory = "evolutionary"
+    cost_model: str = "xgboost"
     gate: Gate = NO_GATE
 
 
@@ -82,5 +86,16 @@ ARMS: Mapping[str, Arm] = {
     "transfer": Arm("rows and starts", with_others(rows=True, starts=True), gate=TRANSFER),
     "templates": Arm("begins with what follows from registers and caches", with_templates, gate=TEMPLATES),
     "all": Arm("templates and transfer", with_all, gate=TRANSFER),
+    "mean": Arm(
+        "scores candidates by the mean prediction alone",
+        strategy=EvolutionaryOptions(acquisition=Acquisition.MEAN),
+        gate=ACTIVE,
+    ),
+    "ping_pong": Arm(
+        "scores candidates by the spread of predictions after a round that the model ranked badly, else by the mean",
+        strategy=EvolutionaryOptions(acquisition=Acquisition.PING_PONG),
+        gate=ACTIVE,
+    ),
+    "quantile": Arm("has a model of quantiles", cost_model="quantile", gate=ACTIVE),
 }
 """The arms by name."""

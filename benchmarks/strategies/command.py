@@ -1,4 +1,4 @@
-"""Judges models on measured candidates, and ways to search in real searches: ``strategies ranking|live|networks``.
+"""Judges models on measured candidates, and ways to search: ``strategies ranking|live|networks|acquisition``.
 
 ``python -m benchmarks pages`` puts the tables into docs/search-strategies.md. Options of publishing stand before the
 name of what is done:
@@ -15,14 +15,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.corpus.sets import COLLECTED
 from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import ResultTable
 from benchmarks.folders import ROOT
 from benchmarks.kept import converter
+from benchmarks.strategies import acquisition as replayed
 from benchmarks.strategies import live as searches
 from benchmarks.strategies import matches as played
 from benchmarks.strategies import networks as whole_runs
 from benchmarks.strategies import ranking as ranked_pools
+from benchmarks.strategies import selection
 from benchmarks.strategies.arms import ARMS
 from benchmarks.strategies.pools import pools_in
 from mlir_sched.corpus.files import SHIPPED, SUFFIX, files_in, read_task
@@ -39,9 +42,9 @@ KEPT = ROOT / "benchmarks" / ".strategies"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found: its table, and what the table is made from."""
+    """What a command found: its tables, and what they are made from."""
 
-    table: ResultTable
+    tables: Sequence[ResultTable]
     found: Iterable[Any]
 
 
@@ -49,7 +52,8 @@ def main() -> None:
     """Do what the command says."""
     arguments, publishing = parsed(_parser())
     answer = COMMANDS[arguments.verb](arguments, publishing)
-    publishing.show(answer.table)
+    for table in answer.tables:
+        publishing.show(table)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(each) for each in answer.found], indent=1) + "\n")
 
@@ -73,7 +77,7 @@ def ranking(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
         f"all in {time.perf_counter() - start:.1f} s",
         file=sys.stderr,
     )
-    return Answer(ranked_pools.results_table(found, arguments.model, publishing), found)
+    return Answer([ranked_pools.results_table(found, arguments.model, publishing)], found)
 
 
 def live(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
@@ -95,7 +99,7 @@ def live(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
     for match in played.matches(setting):
         found.append(match)
         say(searches.lines_of(match))
-    return Answer(searches.results_table(found, whole, words, publishing), found)
+    return Answer([searches.results_table(found, whole, words, publishing)], found)
 
 
 def networks(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
@@ -110,13 +114,40 @@ def networks(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
     for pair in whole_runs.pairs_of(arguments.folders, arguments.seeds, setting):
         found.append(pair)
         say(f"{pair.network}, seed {pair.seed}: B over A {pair.ratio}")
-    return Answer(whole_runs.results_table(found, setting, publishing), found)
+    return Answer([whole_runs.results_table(found, setting, publishing)], found)
+
+
+def acquisition(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
+    """Search tables in several ways, and rank pools by models that parts of other pools taught.
+
+    Raises:
+        UserError: Options do not fit, a table or pool is damaged, or there is none.
+    """
+    if min(arguments.seeds, arguments.round_size) < 1 or arguments.trials < arguments.round_size:
+        raise UserError("at least a seed, a candidate of a round and a round of trials are needed")
+    numbers = arguments.seeds, arguments.trials, arguments.round_size, arguments.within
+    setting, keep = replayed.Setting(*numbers), arguments.keep / "acquisition"
+    keep.mkdir(parents=True, exist_ok=True)
+    ways = list(dict.fromkeys([replayed.TODAY, *arguments.ways]))
+    tables = [path for folder in arguments.folders for path in files_in(folder)]
+    if not tables:
+        raise UserError("there are no tables: python -m benchmarks corpus collect complete")
+    searched = list(replayed.searches(tables, ways, setting, keep))
+    pools = pools_in(arguments.pools)
+    if not (ranked := list(selection.ranked(pools, arguments.draws, keep))):
+        raise UserError("no pool has other shapes of its family: python -m benchmarks corpus collect pools")
+    shown = [
+        replayed.results_table(searched, setting, publishing),
+        selection.results_table(ranked, arguments.draws, publishing),
+    ]
+    return Answer(shown, [*searched, *ranked])
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace, Publishing], Answer]] = {
     "ranking": ranking,
     "live": live,
     "networks": networks,
+    "acquisition": acquisition,
 }
 
 
@@ -174,6 +205,18 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--corpus", nargs="+", type=Path, default=(), help="folders; by default this machine's pools")
     one.add_argument("--networks", nargs="+", type=Path, default=(), help="what `networks --json` wrote")
     one.add_argument("--keep", type=Path, default=KEPT, help="folder of what is measured")
+    one = verb("acquisition", "compare what candidates are scored with", replayed.__doc__)
+    complete = sorted(COLLECTED.glob("*/complete"))
+    one.add_argument("folders", nargs="*", type=Path, default=complete, help="folders of tables; by default all")
+    ways = ", ".join(replayed.WAYS)
+    one.add_argument("--ways", nargs="*", choices=replayed.WAYS, default=list(replayed.WAYS), help=ways, metavar="WAY")
+    one.add_argument("--seeds", type=int, default=10, help="searches of a table in each way")
+    one.add_argument("--trials", type=int, default=128, help="candidates of a search")
+    one.add_argument("--round-size", type=int, default=16)
+    one.add_argument("--within", type=float, default=0.02, help="how near the best counts as found")
+    one.add_argument("--pools", nargs="*", type=Path, default=(), help="folders of pools; by default those shipped")
+    one.add_argument("--draws", type=int, default=3, help="how often the random half of what teaches is drawn")
+    one.add_argument("--keep", type=Path, default=KEPT, help="folder of what is searched")
     one = verb("networks", "compare options of whole runs", whole_runs.__doc__)
     one.add_argument("folders", nargs="+", type=Path, help="exported networks")
     one.add_argument("--a", default="", help="options of mlir-sched tune: what B is compared with")

@@ -80,6 +80,13 @@ def comparisons(matches: Sequence[Match], arm: str, other: str, least: float = 0
     return {TIMED[at]: compared([Played(match, arm).against(other, at, least) for match in matches]) for at in timed}
 
 
+def trials_compared(matches: Sequence[Match], arm: str, other: str) -> Compared:
+    """Return the trials until near the best with an arm over those with another one."""
+    needed = [tuple(Played(match, each).trials_to_near() for each in (arm, other)) for match in matches]
+    pairs = zip(matches, needed, strict=True)
+    return compared([Pair(match.task, match.family, match.seed, own / others) for match, (own, others) in pairs])
+
+
 def results_table(matches: Sequence[Match], networks: Networks, corpus: str, publishing: Publishing) -> ResultTable:
     """Return a table with a row per arm, the first of which the others are compared with.
 
@@ -92,7 +99,11 @@ def results_table(matches: Sequence[Match], networks: Networks, corpus: str, pub
     tasks, seeds = {match.task for match in matches}, sorted({match.seed for match in matches})
     against = {arm: comparisons(matches, arm, first) for arm in others}
     judgeable = first == SCRATCH and trials >= LAST
-    judgements = {arm: judged(against[arm], ARMS[arm].gate, networks.get(arm, ())) for arm in others if judgeable}
+    judgements = {
+        arm: judged(against[arm], ARMS[arm].gate, networks.get(arm, ()), trials_compared(matches, arm, first))
+        for arm in others
+        if judgeable
+    }
     columns: Columns[str] = {
         **{
             ResultColumn(f"after {mark}", Unit.RATIO): partial(_mean, matches, partial(_behind, mark))
@@ -144,8 +155,10 @@ def lines_of(match: Match) -> str:
 
 
 def _asked_of(gate: Gate) -> str:
-    most = ", ".join(f"{most:g} at {trials}" for trials, most in gate.most.items())
-    return f"; what is asked of it over {SCRATCH}: at most {most}" if most else ""
+    asked = [f"{most:g} at {trials}" for trials, most in gate.most.items()]
+    if gate.trials is not None:
+        asked.append(f"{gate.trials:g} of its trials to 5 %")
+    return f"; what is asked of it over {SCRATCH}: at most {', '.join(asked)}" if asked else ""
 
 
 def _least(matches: Sequence[Match], arm: str) -> str:

@@ -178,7 +178,7 @@ class _Play:
         stored = TaskRecords(self.store, task.key, measuring_context(target), self.seed, sources=space.sources)
         untuned = stored.untuned() or stored.settle_untuned(self.evaluator.untuned(task))
         start, measuring_s = time.monotonic(), 0.0
-        method = SearchMethod.of(arm.strategy, "xgboost", "gradient")
+        method = SearchMethod.of(arm.strategy, arm.cost_model, "gradient")
         design, model = DesignSpace(space, task.dispatch, target), method.shared_model()
         strategy = method.strategy_for(design, model, self.seed, self.number)
         search = TaskSearch(task, design, strategy, stored, TaskHistory(untuned))

@@ -6,7 +6,7 @@ time of what the arm found over the time of what the other one found after as ma
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
 
@@ -77,9 +77,11 @@ class Gate:
 
     Attributes:
         most: The largest ratio by the number of trials; one below 1 has to be below 1 by its whole interval.
+        trials: The largest ratio of the trials until the best is near enough, likewise; None where they do not matter.
     """
 
-    most: Mapping[int, float]
+    most: Mapping[int, float] = field(default_factory=dict)
+    trials: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,26 +112,40 @@ def compared(pairs: Sequence[Pair]) -> Compared:
     return Compared(math.exp(fmean(logs.values())), math.exp(low), math.exp(high), families, len(logs))
 
 
-def judged(found: Mapping[int, Compared], gate: Gate, networks: Sequence[tuple[float, float]]) -> Judgement:
+def judged(
+    found: Mapping[int, Compared], gate: Gate, networks: Sequence[tuple[float, float]], trials: Compared | None = None
+) -> Judgement:
     """Return what becomes of an arm.
 
     Args:
         found: The comparison by the number of trials; those of the gate, and :data:`LAST`.
         networks: Of each network, the ends of the interval of the time with the arm over the time without it.
+        trials: The comparison of the trials until the best is near enough, where the gate asks for it.
 
     Raises:
         KeyError: A comparison is missing.
     """
     against = [
         *_against_gate(found, gate),
+        *(against_trials(trials, gate) if trials else ()),
         *_against_last(found[LAST]),
         *_against_networks(networks),
     ]
     return Judgement(Verdict.OPTION if against else Verdict.DEFAULT, tuple(against))
 
 
+def against_trials(found: Compared, gate: Gate) -> Iterable[str]:
+    """Yield what speaks against an arm by the trials that it needs over those of the other one."""
+    if gate.trials is None:
+        return
+    if found.ratio > gate.trials:
+        yield f"{found.ratio:.2f} of the trials until near the best, where the gate asks for {gate.trials:g}"
+    if gate.trials < 1 <= found.high:
+        yield f"it may save no trials: its interval ends at {found.high:.2f}"
+
+
 def _against_gate(found: Mapping[int, Compared], gate: Gate) -> Iterable[str]:
-    if not gate.most:
+    if not gate.most and gate.trials is None:
         yield "nothing was asked of it before"
     for trials, most in gate.most.items():
         if found[trials].ratio > most:

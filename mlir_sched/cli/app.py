@@ -193,7 +193,10 @@ def tune(
         str, typer.Option(help="Search strategy: evolutionary, random or a registered one.", metavar="NAME")
     ] = "evolutionary",
     cost_model: Annotated[
-        str, typer.Option(help="Cost model: xgboost, random or a registered one.", metavar="NAME")
+        str,
+        typer.Option(
+            help="Cost model: xgboost, quantile (searches are no better), random or a registered one.", metavar="NAME"
+        ),
     ] = "xgboost",
     scheduler: Annotated[
         str, typer.Option(help="Task scheduler: gradient or a registered one.", metavar="NAME")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mlir_sched.errors import MlirSchedError, UserError
-from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostOptions
+from mlir_sched.models import CostModel, QuantileModel, RandomModel, SharedCostModel, XGBoostOptions
 from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.plugins import PluginGroup, key_of, origin_of
 from mlir_sched.search import (
@@ -29,7 +29,9 @@ STRATEGIES = PluginGroup[StrategyFactory](
     "mlir_sched.strategies", "search strategy", {"evolutionary": EvolutionaryOptions(), "random": RandomSearch}
 )
 COST_MODELS = PluginGroup[CostModelFactory](
-    "mlir_sched.cost_models", "cost model", {"xgboost": XGBoostOptions(), "random": RandomModel}
+    "mlir_sched.cost_models",
+    "cost model",
+    {"xgboost": XGBoostOptions(), "quantile": QuantileModel, "random": RandomModel},
 )
 SCHEDULERS = PluginGroup[TaskScheduler]("mlir_sched.schedulers", "task scheduler", {"gradient": GradientScheduler()})
 

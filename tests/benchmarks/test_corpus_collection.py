@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import iree_cases as cases
 import numpy as np
@@ -23,14 +24,15 @@ from benchmarks.corpus import collection as collecting
 from benchmarks.corpus import command
 from benchmarks.corpus.collection import Collection, share_near_best
 from benchmarks.corpus.families import FAMILIES, HELD_OUT, PROGRAMS
-from benchmarks.corpus.sets import NETWORKS, SETS, CorpusSet, Part
+from benchmarks.corpus.sets import NETWORKS, SETS, CorpusSet, Part, Select
 from benchmarks.folders import path_of
 from benchmarks.search.enumeration import enumerate_traces
 from mlir_sched.corpus import MeasuredTask, Origin
-from mlir_sched.corpus.files import read_task
+from mlir_sched.corpus.files import read_task, write_task
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.evaluator import Evaluator
+from mlir_sched.models import SharedCostModel
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -203,6 +205,47 @@ def test_a_course_of_every_dispatch_of_a_network_says_what_each_round_took(
     assert [each.work_s for each in second.measured] == [1.5] * 6, "of the first two nobody knows; the mean stands in"
     assert (first.weight, second.weight) == (1, 3)
     assert set(first.origins) == {Origin.MODEL}
+
+
+def test_the_second_half_of_a_pool_may_be_what_a_model_of_all_pools_is_least_sure_of(
+    evaluators: list[Speedups], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (collecting.task_of(name, TARGET).dispatch for name in NAMES)
+    shipped = {"other": matmul_dispatch(48, 48, 48), "second": second}
+    for name, dispatch in shipped.items():
+        assert dispatch is not None
+        (folder := tmp_path / "shipped" / "there" / "pools").mkdir(parents=True, exist_ok=True)
+        write_task(folder / f"{name}.jsonl.gz", measured_task(map(timed, draws(20, dispatch)), dispatch))
+    monkeypatch.setattr(collecting, "SHIPPED", tmp_path / "shipped")
+    taught = list[object]()
+    add = SharedCostModel.add_source
+
+    def noted_source(model: SharedCostModel, space: DesignSpace, *candidates: Any) -> None:
+        taught.append(space.dispatch)
+        add(model, space, *candidates)
+
+    monkeypatch.setattr(SharedCostModel, "add_source", noted_source)
+
+    def collected(select: Select) -> list[MeasuredTask]:
+        with RecordStore.open(tmp_path / f"{select}.sqlite") as store:
+            assert Collection("pools", TARGET, "here", store, tmp_path / select, select).collect(math.inf)
+        return tasks(tmp_path / select)
+
+    usual, doubtful = collected(Select.FASTEST), collected(Select.UNCERTAINTY)
+    assert taught == [shipped["other"], second, shipped["other"], first], "never the dispatch itself"
+    for one, other in zip(usual, doubtful, strict=True):
+        assert one.traces[:6] == other.traces[:6]
+        assert one.traces[6:] != other.traces[6:]
+        assert one.origins == other.origins
+
+
+def test_a_set_without_a_second_half_selects_nothing(evaluators: list[Speedups], tmp_path: Path) -> None:
+    with (
+        RecordStore.open("sqlite://") as store,
+        pytest.raises(UserError, match="best has no candidates that are selected"),
+    ):
+        Collection("best", TARGET, "here", store, tmp_path, Select.UNCERTAINTY).collect(math.inf)
+    assert evaluators == []
 
 
 def test_another_machine_needs_another_name(collect: Collect, evaluators: list[Speedups]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,18 @@ def test_what_does_not_fit_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(sys, "argv", ["strategies", "live", "scratch", *options])
         with pytest.raises(UserError, match=why):
             command.main()
+
+
+def test_a_gate_of_trials_is_judged_by_those_until_near_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "ARMS", {**ARMS, "random": Arm("random", gate=Gate(trials=0.9))})
+    networks = {"random": [(0.9, 0.95), (0.99, 1.02)]}
+    table = shown(many(0.8), networks)
+    assert cells(table, "random")["verdict"] == "default", "scratch comes near in no match"
+    assert "random: random; what is asked of it over scratch: at most 0.9 of its trials to 5 %" in table.notes
+    later = [
+        replace(each, courses={"scratch": each.courses["random"], "random": each.courses["scratch"]})
+        for each in many(0.8)
+    ]
+    table = shown(later, networks)
+    assert cells(table, "random")["verdict"] == "option"
+    assert "48.00 of the trials until near the best, where the gate asks for 0.9" in " ".join(table.notes)

@@ -7,7 +7,8 @@ import pytest
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Machine, MachineResults
 from benchmarks.pages.strategies import NOT_YET, SYSTEMS, part
-from benchmarks.strategies import live
+from benchmarks.strategies import acquisition, live
+from benchmarks.strategies.acquisition import Search, Setting
 from benchmarks.strategies.arms import ARMS, SCRATCH, Arm
 from benchmarks.strategies.matches import Course, Match
 from benchmarks.strategies.ranking import ORDER, Ranked
@@ -21,7 +22,7 @@ def test_what_is_not_measured_is_said_plainly() -> None:
     systems = part({}, "systems").splitlines()[2:]
     assert len(systems) == sum(max(1, len(arms)) for arms in SYSTEMS.values())
     assert all(row.endswith(f"| {NOT_YET} |") for row in systems)
-    assert [part({}, what) for what in ("ranking", "live", "networks")] == ["Not measured yet."] * 3
+    assert [part({}, what) for what in ("ranking", "live", "networks", "acquisition")] == ["Not measured yet."] * 4
 
 
 def test_an_arm_has_its_figures_of_every_machine_and_the_others_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +50,13 @@ def test_tables_of_models_stand_below_how_they_were_made() -> None:
     assert rows.splitlines()[-1] == "| random order | 1 | 0.50 | 2.00 | 1.50 | 1.00 |"
     assert notes.splitlines()[-1] == "- One machine."
     assert NOT_YET not in text
+
+
+def test_an_arm_that_is_judged_in_replayed_searches_has_their_verdict() -> None:
+    found = [Search("a", "products", way, 0, trials, 8, 6) for way, trials in (("ucb", 20.0), ("mean", 30.0))]
+    table = acquisition.results_table(found, Setting(1, 32, 8, 0.02), PUBLISHING)
+    systems = part({"any": MachineResults(MACHINE, (table,))}, "systems")
+    (row,) = [row for row in systems.splitlines() if "`mean`" in row]
+    assert row == "| ALT: active learning | `mean` | [any](results/any.md) | - | - | - | - | - | option |"
+    assert systems.count(NOT_YET) == len(part({}, "systems").splitlines()) - 3
+    assert "trials on a" in part({"any": MachineResults(MACHINE, (table,))}, "acquisition")

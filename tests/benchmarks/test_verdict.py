@@ -118,3 +118,15 @@ def test_what_is_no_ratio_is_refused(ratio: float) -> None:
         compared([Pair("a", "products", 0, ratio)])
     with pytest.raises(ValueError, match="positive, finite ratios"):
         compared([])
+
+
+def test_a_gate_may_ask_for_fewer_trials_until_near_the_best() -> None:
+    truths, gate = after({2: 0.7, LAST: 0.9}), Gate(trials=0.9)
+    few, many = (compared(pairs(truth, np.random.default_rng(1))) for truth in (0.7, 1.0))
+    assert judged(truths, gate, EQUAL_NETWORKS, few).verdict is Verdict.DEFAULT
+    against = judged(truths, gate, EQUAL_NETWORKS, many).against
+    assert [each.split(":")[0] for each in against] == [
+        f"{many.ratio:.2f} of the trials until near the best, where the gate asks for 0.9",
+        "it may save no trials",
+    ]
+    assert judged(truths, GATE, EQUAL_NETWORKS, many).verdict is Verdict.DEFAULT, "nobody asks for trials"

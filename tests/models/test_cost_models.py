@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mlir_sched.models import (
     CostModel,
@@ -231,3 +232,24 @@ def test_a_model_that_asks_for_traces_gets_traces_and_no_features() -> None:
     assert [trace.key for trace in seen.rows.traces] == sorted(found)
     assert seen.rows.features.shape == (2, 0)
     assert task.predict(list(traces(5))).shape == (5,)
+
+
+class ToldErrors(Spy):
+    """Keeps what it is told of its errors."""
+
+    def note_errors(self, rows: Rows, throughput: NDArray[np.float64]) -> None:
+        assert len(rows) == len(throughput)
+        self.noted = throughput.tolist()
+
+
+def test_a_model_is_told_what_came_of_candidates_relative_to_the_best_that_it_knew() -> None:
+    model = ToldErrors()
+    shared, found = SharedCostModel(model), results((1.0, 2.0))
+    task, other = shared.task(SPACE), shared.task(SPACE)
+    task.learn(found, found)
+    assert shared.refresh()
+    new = list(results((0.5, 4.0, None), seed=1).values())
+    assert 0 <= task.judged(new) <= 1
+    assert model.noted == [2.0, 0.25, 0.0]
+    other.judged(new)
+    assert model.noted == [1.0, 0.125, 0.0], "of that task it knew none"

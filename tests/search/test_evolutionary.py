@@ -1,9 +1,13 @@
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from mlir_sched.models import RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.errors import UserError
+from mlir_sched.models import CostModel, Feed, RandomModel, Rows, SharedCostModel, XGBoostModel
 from mlir_sched.models.cost_model import FloatArray, Measured
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, Observation, RandomSearch
 from mlir_sched.search.evolutionary import spread_out
@@ -167,3 +171,64 @@ def test_the_rows_of_a_model_with_room_for_few_do_not_hang_on_the_order_of_arriv
         learnt.append(model.features)
     first, second = learnt
     np.testing.assert_array_equal(first, second)
+
+
+class Sure(CostModel):
+    """A model that knows every time, or the opposite of it, and is sure of what it holds to be fast."""
+
+    feeds = frozenset({Feed.TRACES})
+    fitted = False
+
+    def __init__(self, sign: float = 1.0) -> None:
+        self._sign = sign
+
+    def fit(self, tasks: Sequence[Measured]) -> None:
+        self.fitted = True
+
+    def predict(self, rows: Rows) -> NDArray[np.float64]:
+        return np.array([50.0 - self._sign * np.log(SPACE.seconds(trace) or 1.0) for trace in rows.traces])
+
+    def predict_with_spread(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        scores = self.predict(rows)
+        return scores, 100.0 - scores
+
+    def save(self, path: Path) -> None:
+        raise NotImplementedError
+
+    def load(self, path: Path) -> None:
+        raise NotImplementedError
+
+
+def rounds_by(acquisition: str, model: CostModel, count: int = 3, exploration: float = 0.5) -> list[list[str]]:
+    """Return the keys of the candidates of each round."""
+    options = replace(SMALL, acquisition=acquisition, exploration=exploration, random_share=0.0)
+    search = EvolutionarySearch(SPACE, np.random.default_rng(0), SharedCostModel(model), options)
+    return [[o.trace.key for o in run_search(search, SPACE, 1)] for _ in range(count)]
+
+
+def test_the_mean_alone_is_an_exploration_of_zero() -> None:
+    found = [rounds_by(*each) for each in (("mean", XGBoostModel()), ("ucb", XGBoostModel(), 3, 0.0))]
+    assert found[0] == found[1]
+    assert found[0] != rounds_by("ucb", XGBoostModel())
+
+
+def test_candidates_of_which_a_model_is_least_sure_are_others_than_those_that_it_holds_to_be_fast() -> None:
+    first, fast = rounds_by("mean", Sure(), 2)
+    same, doubtful = rounds_by("uncertainty", Sure(), 2)
+    assert first == same, "nothing is known yet"
+    of_opposite = rounds_by("mean", Sure(-1.0), 2)[1]
+    assert doubtful == of_opposite
+    assert not {*fast} & {*doubtful}
+
+
+def test_ping_pong_learns_after_a_round_that_was_ranked_badly_and_else_takes_what_is_fast() -> None:
+    assert rounds_by("ping_pong", Sure()) == rounds_by("mean", Sure()), "ranked well"
+    *before, after = rounds_by("ping_pong", Sure(-1.0))
+    *same, taken = rounds_by("mean", Sure(-1.0))
+    assert before == same, "no round was ranked yet"
+    assert not {*after} & {*taken}
+
+
+def test_an_unknown_acquisition_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(UserError, match="ucb, mean, uncertainty, ping_pong, but got 'thompson'"):
+        EvolutionaryOptions(acquisition="thompson")

@@ -26,7 +26,7 @@ def test_the_key_of_the_evolution_has_the_options_that_there_are_and_nothing_els
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_of_the_evolution_makes_another_key(name: str) -> None:
-    changed: Any = {"a": 0.5} if name == "mutation_weights" else 77
+    changed: Any = {"mutation_weights": {"a": 0.5}, "acquisition": "mean"}.get(name, 77)
     assert replace(EvolutionaryOptions(), **{name: changed}).key() != EvolutionaryOptions().key()
 
 
