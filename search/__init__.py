@@ -1,6 +1,7 @@
 """Search strategies and task schedulers: plain Python over traces and features, without MLIR or IREE."""
 
 from mlir_sched.search.evolutionary import Acquisition, EvolutionaryOptions, EvolutionarySearch
+from mlir_sched.search.reach import Reach, Shown
 from mlir_sched.search.strategy import Observation, RandomSearch, SearchSpace, SearchStrategy, StrategyFactory
 from mlir_sched.search.task_scheduler import Demand, GradientOptions, GradientScheduler, TaskProgress, TaskScheduler
 
@@ -13,8 +14,10 @@ __all__ = [
     "GradientScheduler",
     "Observation",
     "RandomSearch",
+    "Reach",
     "SearchSpace",
     "SearchStrategy",
+    "Shown",
     "StrategyFactory",
     "TaskProgress",
     "TaskScheduler",

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from mlir_sched.payload import Dispatch, family_of
+
 
 @dataclass(frozen=True)
 class TaskProgress:
@@ -178,6 +180,13 @@ class Demand:
     operations: float
     moved_bytes: float
 
+    @staticmethod
+    def of(dispatch: Dispatch) -> Demand:
+        """Return what a call of a dispatch computes, and the bytes of what it reads and writes."""
+        read = sum(each.tensor.bytes for op in dispatch.ops for each in op.inputs if each.producer is None)
+        written = sum(dispatch.ops[index].outputs[0].tensor.bytes for index in dispatch.results)
+        return Demand(family_of(dispatch), dispatch.scalar_ops, read + written)
+
     def seconds(self, operations_per_s: float, bytes_per_s: float) -> float:
         """Return the seconds of a call at two rates, each > 0 or 0 where the family has none: the larger time."""
         compute_s = self.operations / operations_per_s if operations_per_s else 0.0
@@ -195,15 +204,15 @@ def seconds_at_best_rates(tasks: Sequence[tuple[Demand | None, float | None]]) -
     for demand, seconds in tasks:
         if demand is not None and seconds is not None:
             families.setdefault(demand.family, []).append((demand, seconds))
-    rates = {family: _best_rates(members) for family, members in families.items() if len(members) > 1}
+    rates = {family: best_rates(members) for family, members in families.items() if len(members) > 1}
     return [
         demand.seconds(*rates[demand.family]) if demand is not None and demand.family in rates else 0.0
         for demand, _ in tasks
     ]
 
 
-def _best_rates(members: Sequence[tuple[Demand, float]]) -> tuple[float, float]:
-    """Return the highest operations per second and the highest bytes per second of the tasks of a family."""
+def best_rates(members: Sequence[tuple[Demand, float]]) -> tuple[float, float]:
+    """Return the highest operations per second and the highest bytes per second of tasks, each with its seconds."""
     return (
         max(demand.operations / seconds for demand, seconds in members),
         max(demand.moved_bytes / seconds for demand, seconds in members),

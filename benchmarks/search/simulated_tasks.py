@@ -22,8 +22,7 @@ from benchmarks.search.network_tasks import NetworkTask
 from mlir_sched.corpus import MeasuredTask, Origin
 from mlir_sched.corpus.files import SUFFIX, read_task
 from mlir_sched.errors import UserError
-from mlir_sched.payload import Dispatch, family_of
-from mlir_sched.search import Demand
+from mlir_sched.search import Demand, TaskProgress
 
 PEAK, CACHE, DRAM = 140e9, 60e9, 12e9
 """The machine: operations per second, and bytes per second from a cache and from memory. One core of a server."""
@@ -64,6 +63,9 @@ class Pool:
         random = np.array([each.origin is Origin.RANDOM for each in task.measured])
         return Pool(seconds[random] / seconds.min(), seconds[~random] / seconds.min())
 
+
+LEAST_COST = 1e-6
+"""Least cost of a candidate: of a recorded one, nobody may have counted the seconds."""
 
 Pools: TypeAlias = Mapping[str, Sequence[Pool]]
 """Pools by family."""
@@ -127,6 +129,35 @@ class SimulatedTask:
         """How many candidates there are."""
         return len(self.best_s)
 
+    def best_gain(self, trials: int) -> float:
+        """Return the most seconds per run that further candidates save for what they cost, over any number of them.
+
+        Args:
+            trials: Candidates before them, fewer than there are.
+        """
+        before = float(self.spent[trials - 1]) if trials else 0.0
+        saved = self.seconds_per_run(trials) - self.weight * np.minimum(self.best_s[trials:], self.untuned_s)
+        return float((saved / np.maximum(self.spent[trials:] - before, LEAST_COST)).max())
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A scheduler that knows every course: each round goes to the task that gains most for what candidates cost.
+
+    Where the rounds of a task are as long as its best gain needs, no order of rounds has a smaller sum of times.
+    """
+
+    tasks: Sequence[SimulatedTask]
+
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task that gets the next round; None if all are exhausted."""
+        left = [number for number, task in enumerate(tasks) if not task.exhausted]
+        return max(left, key=lambda number: self.tasks[number].best_gain(_tried(tasks[number])), default=None)
+
+
+def _tried(task: TaskProgress) -> int:
+    return task.trials[-1] if task.trials else 0
+
 
 def pools_in(folder: Path) -> Pools:
     """Return the pools of all machines in a folder, by family.
@@ -186,10 +217,4 @@ def recordings(folder: Path, network: str) -> list[list[SimulatedTask]]:
 def _recorded(task: MeasuredTask) -> SimulatedTask:
     best_s = np.minimum.accumulate([each.seconds for each in task.measured])
     spent = np.cumsum([each.work_s or 0.0 for each in task.measured])
-    return SimulatedTask(_demand(task.dispatch), task.weight, task.untuned_s, best_s, spent)
-
-
-def _demand(dispatch: Dispatch) -> Demand:
-    read = sum(each.tensor.bytes for op in dispatch.ops for each in op.inputs if each.producer is None)
-    written = sum(dispatch.ops[index].outputs[0].tensor.bytes for index in dispatch.results)
-    return Demand(family_of(dispatch), dispatch.scalar_ops, read + written)
+    return SimulatedTask(Demand.of(task.dispatch), task.weight, task.untuned_s, best_s, spent)

@@ -1,4 +1,4 @@
-"""What similarity is worth in the task scheduler: a simulation of whole networks, exact and repeatable.
+"""What similarity is worth in the task scheduler, and what is left to gain: whole networks, simulated.
 
 The dispatches of a network are searched by the scheduler and the rounds of a real run. No time is measured, and traces
 are not exchanged between tasks. Networks are modelled, with candidates of measured pools (``--pools``), or recorded,
@@ -10,7 +10,7 @@ recordings (``simulated_tasks.py``).
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -23,22 +23,27 @@ from benchmarks.corpus.sets import NETWORKS as RECORDED
 from benchmarks.figures.publishing import Publishing, options_of, parsed
 from benchmarks.figures.result_table import Columns, ResultColumn, ResultTable, Unit
 from benchmarks.search.network_tasks import NETWORKS
-from benchmarks.search.simulated_tasks import SCENARIOS, Pools, SimulatedTask, pools_in, recordings, simulated
+from benchmarks.search.simulated_tasks import SCENARIOS, Oracle, Pools, SimulatedTask, pools_in, recordings, simulated
 from mlir_sched import TuneOptions
 from mlir_sched.corpus.files import SHIPPED
-from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
+from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress, TaskScheduler
 from mlir_sched.tuning.budget import Allowance, SearchProgress
 
 TRIALS_PER_TASK = (1, 2, 3, 4, 6, 8, 16)
 """Candidates per dispatch after which a modelled program's time is read. Six minutes of ResNet-50 have 6 to 13."""
 SECONDS = (5, 10, 20, 40, 80, 160)
 """Seconds of work on candidates after which a recorded program's time is read."""
-RULES: Mapping[str, GradientOptions] = {"without": GradientOptions(trust=0.0), "with": GradientOptions()}
+RULES: Mapping[str, Callable[[Sequence[SimulatedTask]], TaskScheduler]] = {
+    "without similarity": lambda _: GradientScheduler(GradientOptions(trust=0.0)),
+    "with similarity": lambda _: GradientScheduler(),
+    "knowing every course": Oracle,
+}
+"""Makes the scheduler of a network, by the rule; the last one is what no scheduler can be better than, up to rounds."""
 
 
-def search(tasks: Sequence[SimulatedTask], options: GradientOptions, trials: int, round_size: int) -> list[list[int]]:
+def search(tasks: Sequence[SimulatedTask], scheduler: TaskScheduler, trials: int, round_size: int) -> list[list[int]]:
     """Return how many candidates each task had, at the beginning and after each round, until the trials are spent."""
-    scheduler, allowance = GradientScheduler(options), Allowance(round_size, trials)
+    allowance = Allowance(round_size, trials)
     rounds: list[list[int]] = [[] for _ in tasks]
     courses = [[0] * len(tasks)]
     while True:
@@ -79,7 +84,8 @@ class Cell:
     Attributes:
         scenario, network: Their names.
         spent: Candidates per dispatch of a modelled network, seconds of a recorded one.
-        without, with_similarity: Geometric means over the seeds of the time relative to the best there is.
+        without, with_similarity, oracle: Geometric means over the seeds of the time relative to the best there is, by
+            the rules in their order.
         change: Geometric mean of the time with similarity relative to the time without.
         error: Standard error of the logarithm of this mean; 0 for a single search.
     """
@@ -89,6 +95,7 @@ class Cell:
     spent: int
     without: float
     with_similarity: float
+    oracle: float
     change: float
     error: float
 
@@ -119,8 +126,8 @@ def _cells(
 ) -> list[Cell]:
     logs = np.empty((len(runs), len(RULES), len(limits)))
     for number, tasks in enumerate(runs):
-        for rule, options in enumerate(RULES.values()):
-            courses = search(tasks, options, trials, round_size)
+        for rule, make in enumerate(RULES.values()):
+            courses = search(tasks, make(tasks), trials, round_size)
             logs[number, rule] = [math.log(excess(tasks, courses, limit)) for limit in limits.values()]
     means, change = np.exp(logs.mean(0)), logs[:, 1] - logs[:, 0]
     error = change.std(0, ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else np.zeros(len(limits))
@@ -131,6 +138,7 @@ def _cells(
             mark,
             without=float(means[0, at]),
             with_similarity=float(means[1, at]),
+            oracle=float(means[2, at]),
             change=math.exp(change[:, at].mean()),
             error=float(error[at]),
         )
@@ -184,11 +192,12 @@ def _rows(cells: Sequence[Cell], names: Sequence[str]) -> Iterator[tuple[str, li
         found.setdefault(name, {}).setdefault(cell.spent, []).append(cell)
     for name, columns in found.items():
         for rule in RULES:
-            yield f"{name}, {rule} similarity", [_mean(each, rule) for each in columns.values()]
+            yield f"{name}, {rule}", [_mean(each, rule) for each in columns.values()]
 
 
 def _mean(cells: Sequence[Cell], rule: str) -> float:
-    return geometric_mean(cell.without if rule == "without" else cell.with_similarity for cell in cells)
+    at = list(RULES).index(rule)
+    return geometric_mean((cell.without, cell.with_similarity, cell.oracle)[at] for cell in cells)
 
 
 def main() -> None:
@@ -221,7 +230,7 @@ def main() -> None:
 
 def _shown(cells: Sequence[Cell]) -> Sequence[Cell]:
     for cell in cells:
-        times = f"{cell.without:7.4f} {cell.with_similarity:7.4f}"
+        times = f"{cell.without:7.4f} {cell.with_similarity:7.4f} {cell.oracle:7.4f}"
         change = f"{100 * (cell.change - 1):+6.2f} % +- {100 * cell.error:.2f}"
         print(f"{cell.scenario:20} {cell.network:19} {cell.spent:3} {times} {change}", flush=True)
     return cells

@@ -25,6 +25,7 @@ from benchmarks.strategies import live as searches
 from benchmarks.strategies import matches as played
 from benchmarks.strategies import networks as whole_runs
 from benchmarks.strategies import ranking as ranked_pools
+from benchmarks.strategies import reach as reached
 from benchmarks.strategies import selection
 from benchmarks.strategies.arms import ARMS
 from benchmarks.strategies.pools import pools_in
@@ -77,7 +78,9 @@ def ranking(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
         f"all in {time.perf_counter() - start:.1f} s",
         file=sys.stderr,
     )
-    return Answer([ranked_pools.results_table(found, arguments.model, publishing)], found)
+    believed = reached.beliefs(pools)
+    tables = [ranked_pools.results_table(found, arguments.model, publishing)]
+    return Answer([*tables, *([reached.results_table(believed, publishing)] if believed else [])], [*found, *believed])
 
 
 def live(arguments: argparse.Namespace, publishing: Publishing) -> Answer:

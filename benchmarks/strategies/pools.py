@@ -16,6 +16,7 @@ from mlir_sched.corpus import MeasuredTask, Origin
 from mlir_sched.corpus.files import SHIPPED, SUFFIX, files_in, read_task
 from mlir_sched.errors import UserError
 from mlir_sched.models import CostModel, Feed, Measured, ModelTask, Rows
+from mlir_sched.search import Demand, Shown
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 
@@ -57,6 +58,11 @@ class Pool:
     def best_s(self) -> float:
         """Seconds per call of the fastest candidate."""
         return float(self.seconds.min())
+
+    @property
+    def shown(self) -> Shown:
+        """What the task has shown."""
+        return Shown(Demand.of(self.task.dispatch), self.task.untuned_s, self.best_s)
 
     @cached_property
     def ended_s(self) -> NDArray[np.float64]:

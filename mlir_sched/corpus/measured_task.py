@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mlir_sched.corpus.known_task import KnownTask
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.search import Demand, Shown
 from mlir_sched.space.features import COUNT
 from mlir_sched.trace import Trace
 
@@ -137,6 +138,12 @@ class MeasuredTask(KnownTask):
     def features(self) -> NDArray[np.float32]:
         """Return their features, [n, ``space.features.COUNT``]."""
         return self._legal_rows[1]
+
+    @property
+    def shown(self) -> Shown | None:
+        """What its best candidate has shown, legal today or not; None where all failed."""
+        best_s = min((each.seconds for each in self.measured), default=math.inf)
+        return Shown(Demand.of(self.dispatch), self.untuned_s, best_s) if best_s < math.inf else None
 
     @property
     def dropped(self) -> int:

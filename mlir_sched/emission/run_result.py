@@ -1,5 +1,6 @@
 """The result of a run: what the search found and what was emitted, put together."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -112,12 +113,18 @@ def _transferred(best: ProgramSearch) -> TransferResult | None:
         return None
     known = [transfer.sources_of(Asked(s.task.dispatch, best.target)) if s.task.dispatch else () for s in searches]
     accuracies = [s.foreseen for s, found in zip(searches, known, strict=True) if found and s.foreseen is not None]
+    reached = [(s.believed, s.shown) for s in searches if s.believed is not None and s.tried]
+    errors = [abs(belief.error(shown)) for belief, shown in reached]
+    held = [belief.holds(shown) for belief, shown in reached]
     return TransferResult(
         searched=len(searches),
         with_sources=sum(bool(found) for found in known),
         sources=tuple(_source(each, best.target) for each in dict.fromkeys(s for found in known for s in found)),
         accuracy=float(np.mean(accuracies)) if accuracies else None,
         judged=len(accuracies),
+        reach_error=math.exp(float(np.mean(errors))) if errors else None,
+        reach_held=float(np.mean(held)) if held else None,
+        reach_judged=len(reached),
     )
 
 

@@ -38,6 +38,11 @@ class TransferResult:
             before it knew any candidate of the dispatch: the mean over dispatches, 0.5 for chance; None where no
             dispatch had two such candidates. The candidates were chosen for being fast, so that they are hard to rank.
         judged: Over how many dispatches that is the mean.
+        reach_error: By which factor the best candidate's time over the untuned code's differed, of a dispatch, from
+            what other dispatches made believe before its first candidate: the geometric mean over dispatches, at least
+            1; None where nothing was believed of any that has candidates.
+        reach_held: In which part of these dispatches the time was in the 80 % interval of the belief.
+        reach_judged: How many these are.
     """
 
     searched: int
@@ -45,6 +50,9 @@ class TransferResult:
     sources: tuple[SourceResult, ...]
     accuracy: float | None
     judged: int
+    reach_error: float | None = None
+    reach_held: float | None = None
+    reach_judged: int = 0
 
     @property
     def words(self) -> str:
@@ -56,8 +64,13 @@ class TransferResult:
             f"{self.with_sources} of {self.searched} dispatches begin from what {len(self.sources)} others showed "
             f"({places})"
         )
-        if self.accuracy is None:
-            return text
-        return (
-            f"{text}; of their first candidates the model put the faster one first in {self.accuracy:.0%} of the pairs"
-        )
+        if self.accuracy is not None:
+            text += (
+                f"; of their first candidates the model put the faster one first in {self.accuracy:.0%} of the pairs"
+            )
+        if self.reach_error is not None and self.reach_held is not None:
+            text += (
+                f"; what {self.reach_judged} would reach was foreseen within a factor of {self.reach_error:.2f}, "
+                f"and in {self.reach_held:.0%} of them inside the 80 % interval"
+            )
+        return text

@@ -20,6 +20,7 @@ from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
+from mlir_sched.search import Shown
 from mlir_sched.search.strategy import repaired_in
 from mlir_sched.search.task_scheduler import seconds_at_best_rates
 from mlir_sched.targets.target import Target
@@ -124,6 +125,8 @@ class ProgramSearch:
             self._log.save(self._rounds() + 1, self.tried)
             size = self._limit(following, count)
             lookahead = Lookahead(partial(self._look_ahead, following, size, allowance))
+            if not following.history.records:
+                following.believe(self._shown_to(following))
             outcome = yield from following.round(allowance.round_size, size, lookahead)
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
@@ -256,6 +259,11 @@ class ProgramSearch:
         progress = [search.progress(tried if search is current else 0) for search in searches]
         index = self.run.method.scheduler.next_task(progress)
         return None if index is None else searches[index]
+
+    def _shown_to(self, search: TaskSearch) -> list[Shown]:
+        """Return what is known of other tasks: the sources of a task, and those of the program that had candidates."""
+        sources = self.run.transfer.shown_to(Asked(search.space.dispatch, self.target))
+        return [*sources, *(each.shown for each in self.searches if each is not search and each.history.records)]
 
     def _look_ahead(self, current: TaskSearch, tried: int, allowance: Allowance) -> Upcoming | None:
         """Choose the task of the next round, and its candidates, before the outcomes of the current round are known.

@@ -13,7 +13,7 @@ from mlir_sched.evaluation.task_records import Candidate, TaskRecords
 from mlir_sched.evaluation.work import CandidateWork, EstimateWork, Work
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import family_of
-from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
+from mlir_sched.search import Demand, Observation, Reach, SearchStrategy, Shown, TaskProgress
 from mlir_sched.search.strategy import preselect
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
@@ -49,6 +49,8 @@ class TaskSearch:
         stopped: How the untuned code failed; empty when it did not.
         foreseen: How well the cost model ranked the candidates of the first round, before it had learnt from any of the
             task (``pair_accuracy``); None where it could not, or records came before.
+        believed: What others made believe that it reaches, before its first candidate; None where they were too few, or
+            records came before.
         handed_out: The last work of this process, if there was any.
     """
 
@@ -64,6 +66,7 @@ class TaskSearch:
     exhausted: bool = False
     stopped: str = ""
     foreseen: float | None = None
+    believed: Reach | None = None
     handed_out: list[CandidateWork] = field(default_factory=list)
     _measured: int = 0
 
@@ -190,6 +193,25 @@ class TaskSearch:
     def demand(self) -> Demand | None:
         """What one call of the task computes and moves; None for a task that cannot be tuned."""
         return demand_of(self.task)
+
+    @property
+    def shown(self) -> Shown:
+        """What the task has shown so far."""
+        return Shown(self._dispatch_demand, self.history.untuned.median_s, self.history.seconds_per_call())
+
+    def believe(self, others: Iterable[Shown]) -> None:
+        """Note what other tasks of its family make believe that the task reaches, before its first candidate.
+
+        Args:
+            others: Tasks that have shown something, of any family.
+        """
+        demand, untuned_s = self._dispatch_demand, self.history.untuned.median_s
+        alike = [each for each in others if each.demand.family == demand.family]
+        self.believed = Reach.of(demand, untuned_s, alike)
+
+    @cached_property
+    def _dispatch_demand(self) -> Demand:
+        return Demand.of(self.space.dispatch)
 
     def seconds_per_run(self) -> float:
         """Return the seconds that the task takes per run of the model with its best candidate so far."""

@@ -16,6 +16,7 @@ from mlir_sched.corpus.sources import Asked, Place, Source, dump_sources, load_s
 from mlir_sched.corpus.threads import spread_anew
 from mlir_sched.database import RecordStore
 from mlir_sched.models import SharedCostModel
+from mlir_sched.search import Shown
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.options import NO_TRANSFER, TuneOptions
 
@@ -70,6 +71,13 @@ class Transfer:
     def sources_of(self, asked: Asked) -> tuple[Source, ...]:
         """Return the sources of a task, the nearest first."""
         return sources_of(asked, self.sources) if self.sources else ()
+
+    def shown_to(self, asked: Asked) -> list[Shown]:
+        """Return what the sources of a task have shown on its machine, with as many threads."""
+        here = asked.target.machine, asked.target.cores
+        tasks = [each.measured for each in self.sources_of(asked)]
+        shown = [each.shown for each in tasks if (each.target.machine, each.target.cores) == here]
+        return [each for each in shown if each is not None]
 
     def starts_of(self, asked: Asked) -> Iterator[Trace]:
         """Yield the best candidates of the nearest sources of a task, the nearest source's first.

@@ -123,11 +123,14 @@ def test_a_sketch_has_its_size_and_its_failures() -> None:
 
 def test_scheduling_has_a_row_per_rule() -> None:
     cells = [
-        task_scheduling.Cell("alike", name, 4, without, 1.1, 0.5, 0.1) for name, without in (("a", 2.0), ("b", 8.0))
+        task_scheduling.Cell("alike", name, 4, without, 1.1, 1.05, 0.5, 0.1)
+        for name, without in (("a", 2.0), ("b", 8.0))
     ]
     modelled, recorded = task_scheduling.results_tables(cells, [replace(cells[0], spent=10)], 3, PUBLISHING)
-    assert shown(modelled).splitlines() == ["| alike, without similarity | 4 |", "| alike, with similarity | 1.1 |"]
-    assert shown(recorded).splitlines() == ["| a, without similarity | 2 |", "| a, with similarity | 1.1 |"]
+    rules = {"without similarity": 4, "with similarity": 1.1, "knowing every course": 1.05}
+    assert shown(modelled).splitlines() == [f"| alike, {rule} | {value} |" for rule, value in rules.items()]
+    rules["without similarity"] = 2
+    assert shown(recorded).splitlines() == [f"| a, {rule} | {value} |" for rule, value in rules.items()]
     assert [column.title for column in recorded.columns] == ["10 s"]
 
 

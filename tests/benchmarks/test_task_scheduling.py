@@ -15,8 +15,10 @@ from benchmarks.search.network_tasks import NETWORKS
 from benchmarks.search.simulated_tasks import (
     EFFICIENCY,
     SCENARIOS,
+    Oracle,
     Pool,
     Pools,
+    SimulatedTask,
     pools_in,
     recordings,
     simulated,
@@ -25,7 +27,7 @@ from benchmarks.search.task_scheduling import SECONDS, TRIALS_PER_TASK, Cell, co
 from mlir_sched.corpus import Origin
 from mlir_sched.corpus.files import write_task
 from mlir_sched.errors import UserError
-from mlir_sched.search import GradientOptions
+from mlir_sched.search import Demand, GradientScheduler, TaskProgress
 
 SEEDS = 20
 
@@ -76,7 +78,7 @@ def test_one_candidate_per_dispatch_is_spent_where_it_gains_most(cells: dict[str
 def test_a_search_spends_its_trials_and_ends_at_the_best_that_there_is() -> None:
     tasks = simulated(NETWORKS["BERT-base"](), SCENARIOS["alike"], made_up_pools(40), 0)
     whole = 40 * len(tasks)
-    courses = search(tasks, GradientOptions(), whole, 8)
+    courses = search(tasks, GradientScheduler(), whole, 8)
     assert [sum(course) for course in courses] == sorted(sum(course) for course in courses)
     assert courses[-1] == [40] * len(tasks)
     times = [excess(tasks, courses, per * len(tasks)) for per in TRIALS_PER_TASK]
@@ -131,3 +133,27 @@ def test_recorded_networks_are_replayed_by_the_seconds_that_their_candidates_too
     assert after_10_s.error == 0
     assert found[-1].with_similarity == pytest.approx(1.0)
     assert recordings(tmp_path, "another") == []
+
+
+def test_an_oracle_goes_where_most_is_saved_for_what_it_costs_however_many_candidates_that_takes() -> None:
+    def task(best_s: list[float], cost: float, weight: int = 1) -> SimulatedTask:
+        spent = cost * np.arange(1.0, len(best_s) + 1)
+        return SimulatedTask(Demand("", 1.0, 1.0), weight, 10.0, np.array(best_s), spent)
+
+    late, soon, dear = tasks = task([10, 10, 1, 1], 1.0), task([9, 8, 8, 8], 1.0), task([1, 1, 1, 1], 4.0)
+    assert [each.best_gain(0) for each in tasks] == [3.0, 1.0, 2.25]
+    assert (late.best_gain(2), late.best_gain(3), soon.best_gain(2)) == (9.0, 0.0, 0.0)
+    assert task([math.inf, 20, 5], 1.0, weight=3).best_gain(0) == 5.0
+    oracle = Oracle(tasks)
+    assert oracle.next_task([TaskProgress(1.0)] * 3) == 0
+    assert oracle.next_task([TaskProgress(1.0, (1.0,), (3,)), TaskProgress(1.0), TaskProgress(1.0)]) == 2
+    done = TaskProgress(1.0, (1.0,), (4,), exhausted=True)
+    assert oracle.next_task([done] * 3) is None
+    assert dear.best_gain(3) == 0.0
+
+
+def test_no_scheduler_is_better_than_one_that_knows_every_course(cells: dict[str, list[Cell]]) -> None:
+    for found in cells.values():
+        for cell in found:
+            assert cell.oracle <= 1.001 * min(cell.without, cell.with_similarity)
+    assert cells["few good candidates"][1].oracle < 0.98 * cells["few good candidates"][1].with_similarity
