@@ -19,11 +19,12 @@ from task_searches import task_search
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Asked, Place
 from mlir_sched.database import RecordStore
+from mlir_sched.emission.run_result import _transferred
 from mlir_sched.errors import UserError
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.models.metrics import pair_accuracy
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.search import RandomSearch
+from mlir_sched.search import Demand, RandomSearch, Reach
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
@@ -226,3 +227,36 @@ def test_a_fresh_start_and_a_store_to_begin_from_exclude_each_other() -> None:
         TuneOptions(fresh=True, transfer="other.sqlite")
     with pytest.raises(UserError, match="empty name"):
         TuneOptions(transfer="")
+
+
+def test_what_a_task_reaches_is_believed_from_sources_and_from_tasks_of_the_program(tmp_path: Path) -> None:
+    found = measured(tmp_path, plan_of(NEAR, FAR))
+    sources = [each.shown for each in (NEAR, FAR)]
+    first, second = sorted(found.searches, key=lambda search: (search.believed or NONE).others)
+    demand, untuned_s = Demand.of(first.space.dispatch), first.history.untuned.median_s
+    assert first.believed == Reach.of(demand, untuned_s, [each for each in sources if each])
+    assert second.believed is not None
+    assert second.believed.others == 3, "the other task of the program has candidates by then"
+    assert first.shown.best_s == first.history.seconds_per_call() < first.shown.untuned_s
+    transferred = _transferred(found)
+    assert transferred is not None
+    errors = [abs(each.believed.error(each.shown)) for each in found.searches if each.believed]
+    assert transferred.reach_error == pytest.approx(float(np.exp(np.mean(errors))))
+    assert transferred.reach_held in (0.0, 0.5, 1.0)
+    assert transferred.reach_judged == 2
+    assert "what 2 would reach was foreseen within a factor of" in transferred.words
+
+
+def test_nothing_is_believed_where_fewer_than_two_have_shown_something_here(tmp_path: Path) -> None:
+    elsewhere = replace(FAR, target=replace(TARGET, machine=(("cpu", "another"),)))
+    cores = replace(FAR, target=replace(TARGET, cores=TARGET.cores + 1))
+    for number, plan in enumerate((None, plan_of(NEAR, elsewhere), plan_of(NEAR, cores))):
+        with RecordStore.open(tmp_path / f"{number}.sqlite") as store:
+            program = program_search(OPTIONS, store, TASKS[:1], transfer=plan)
+            (search,) = searched(program, HashedMeasurements(tmp_path / "log")).searches
+            assert search.believed is None
+            transferred = _transferred(program)
+            assert transferred is None or transferred.reach_error is None
+
+
+NONE = Reach(0.0, 0.0, 0)
