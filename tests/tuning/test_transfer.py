@@ -234,7 +234,12 @@ def test_what_a_task_reaches_is_believed_from_sources_and_from_tasks_of_the_prog
     sources = [each.shown for each in (NEAR, FAR)]
     first, second = sorted(found.searches, key=lambda search: (search.believed or NONE).others)
     demand, untuned_s = Demand.of(first.space.dispatch), first.history.untuned.median_s
-    assert first.believed == Reach.of(demand, untuned_s, [each for each in sources if each])
+    expected = Reach.of(demand, untuned_s, [each for each in sources if each])
+    assert first.believed is not None
+    assert expected is not None
+    assert first.believed.others == 2
+    assert first.believed.mean == pytest.approx(expected.mean, abs=1e-3), "sources are kept with four digits"
+    assert first.believed.spread == pytest.approx(expected.spread, rel=1e-2)
     assert second.believed is not None
     assert second.believed.others == 3, "the other task of the program has candidates by then"
     assert first.shown.best_s == first.history.seconds_per_call() < first.shown.untuned_s
