@@ -43,6 +43,7 @@ from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, Interruption, with_callbacks
 from mlir_sched.tuning.journal import generation_of, keep_decisions
+from mlir_sched.tuning.one_shot import OneShot, SettledVariant, require_candidates, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod
@@ -76,7 +77,8 @@ def tune(
     Args:
         model: Any program that ``iree-compile`` reads.
         output: Folder to write; None writes nothing.
-        options: Budget, seed, target and so on.
+        options: Budget, seed, target and so on. With 0 trials there is no search: a few candidates of every dispatch
+            are chosen from what is known, and measured.
         store: Record store (SQLite file or SQLAlchemy URL); by default ``records.sqlite`` in the output folder.
         space: Transform modules; by default ``Space.default(target)``.
         modules: Further transform modules, put at the front of the space in their order.
@@ -119,6 +121,10 @@ def tune(
         progress(Progress("detecting the target"))
         meter = meter_of(path, options)
         target = meter.target
+        choosing, searching = VariantChoice, VariantSearch
+        if options.is_one_shot:
+            require_candidates(options, start_from, modelled=options.check_only or meter.drawn > 1)
+            choosing, searching, method = SettledVariant, OneShot, without_search(method)
         stage = first_stage(meter, options)
         options = replace(options, threads=target.cores)
         space = (space or Space.default(target)).led_by(modules, target)
@@ -129,7 +135,7 @@ def tune(
             generation = generation_of(records, fresh=options.fresh)
             transfer_notes = list[str]()
             plan = TransferPlan.of(options, records, user_file, generation, transfer_notes.append)
-            choice = VariantChoice.of(path, target, options, records, start, generation=generation)
+            choice = choosing.of(path, target, options, records, start, generation=generation)
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
                 with meter.programs(evaluators, weights) as programs:
@@ -155,7 +161,7 @@ def tune(
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
                 opened, sites = partial(meter.programs, evaluators, weights), variants.space.sites
                 algorithms = Algorithms(path, target, fastest(variants.built), opened, sites, weights)
-                search = VariantSearch.of(
+                search = searching.of(
                     run,
                     variants.built,
                     monitor,

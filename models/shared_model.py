@@ -57,6 +57,7 @@ class SharedCostModel:
         self._tasks: list[TaskModel] = []
         self._sources: list[Measured] = []
         self._stale = False
+        self._done = False
 
     def task(self, space: Featured) -> TaskModel:
         """Return the model as one further task uses it.
@@ -91,7 +92,7 @@ class SharedCostModel:
 
     def refresh(self) -> bool:
         """Refit the model if rows changed since the last refit; return whether the model can predict."""
-        if self._stale:
+        if self._stale and not self._done:
             self._stale = False
             total = sum(task.candidates for task in self._tasks)
             measured = [task.measured(self._share(task.candidates, total)) for task in self._tasks]
@@ -99,6 +100,12 @@ class SharedCostModel:
             if known:
                 self._model.fit(sorted(known, key=lambda each: each.rows.task.group))
         return self._model.fitted
+
+    def fit_for_good(self) -> bool:
+        """Refit the model for the last time, as :meth:`refresh` does: what is learnt later changes no prediction."""
+        predicts = self.refresh()
+        self._done = True
+        return predicts
 
     def save(self, path: Path) -> None:
         """Write the fitted model to a file."""

@@ -67,6 +67,14 @@ def test_estimates_never_meet_measured_times(cli: Cli) -> None:
 
 
 @pytest.mark.landing
+def test_without_a_search_the_model_of_the_device_chooses(cli: Cli) -> None:
+    out, summary = check_only(cli, "--target", "cuda", "--trials", "0")
+    assert summary["one_shot"]["candidates"] == {"device model": 12}
+    assert "no search: 12 candidates of 1 dispatch (device model: 12)" in out
+    assert summary["dispatches"][0]["tuned"] is not None
+
+
+@pytest.mark.landing
 def test_a_second_run_goes_on_from_the_first(cli: Cli) -> None:
     _, first = check_only(cli, "--target", "cuda")
     _, again = check_only(cli, "--target", "cuda")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +10,17 @@ from pathlib import Path
 import pytest
 from folders import ROOT, SUPPORT
 
+from mlir_sched.emission.acceptance import NO_LOSS
 from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
+from mlir_sched.tuning.budget import PICKS
 
 pytestmark = pytest.mark.promise
 
 EXAMPLES = ROOT / "examples"
+PROGRAMS = sorted(str(p.relative_to(EXAMPLES)) for p in EXAMPLES.rglob("*.mlir") if p.parent.name != "tuned")
 
 
 def run(name: str, trials: int, folder: Path) -> str:
@@ -62,3 +66,21 @@ def test_example_explains_itself(name: str) -> None:
     done = subprocess.run([sys.executable, str(EXAMPLES / name), "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "--trials" in done.stdout
+
+
+@pytest.mark.sweep("landing", keep="three_ops.mlir")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_is_tuned_without_a_search(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(SUPPORT / "short_sessions.py"), "tune", str(EXAMPLES / name), "--threads", "1"]
+    done = subprocess.run(
+        [*command, "--trials", "0", "-o", "tuned"], capture_output=True, text=True, cwd=tmp_path, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no search: " in done.stdout
+    summary = json.loads((tmp_path / "tuned" / "summary.json").read_text())
+    chosen = summary["one_shot"]
+    assert 0 < summary["trials"] == sum(chosen["candidates"].values()) <= PICKS * chosen["dispatches"]
+    assert set(chosen["candidates"]) <= {"templates", "cost model"}
+    assert chosen["words"] in (tmp_path / "tuned" / "report.html").read_text()
+    assert summary["program"]["verdict"] == "right"
+    assert summary["program"]["tuned"]["ratio_low"] >= NO_LOSS

@@ -12,7 +12,7 @@ SYSTEMS: Mapping[str, Sequence[str]] = {
     "GPTune, Ansor: transfer": ("rows", "starts", "transfer"),
     "Bolt: templates": ("templates",),
     "Templates and transfer": ("all",),
-    "One-Shot Tuner": (),
+    "One-Shot Tuner": ("oneshot",),
     "Input sensitivity": (),
     "DynaTune, Ansor: the division of the minutes": (),
     "ALT: active learning": ("mean", "ping_pong", "quantile", "uncertainty"),

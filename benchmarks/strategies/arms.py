@@ -9,6 +9,9 @@ from mlir_sched.corpus import Corpus
 from mlir_sched.corpus.sources import Asked, Place
 from mlir_sched.models import SharedCostModel
 from mlir_sched.search import Acquisition, EvolutionaryOptions, StrategyFactory
+from mlir_sched.tuning.budget import PICKS
+from mlir_sched.tuning.one_shot import Choice, without_search
+from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.transfer import Transfer
 
@@ -22,6 +25,8 @@ TEMPLATES = Gate({8: 0.88})
 """What templates have to be worth, where nothing was measured before."""
 ACTIVE = Gate(trials=0.9)
 """What another use of the spread of predictions has to save, in tables measured whole and in live searches."""
+ONE_SHOT = Gate({64: 1.176})
+"""What is asked of a run without a search: 0.85 of the speed of a search of 64 trials, over 12 tasks."""
 SCRATCH = "scratch"
 """The arm that gates compare with."""
 
@@ -60,6 +65,13 @@ def with_all(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: i
     with_others(rows=True, starts=True)(search, model, corpus, size)
 
 
+def without_trials(search: TaskSearch, model: SharedCostModel, corpus: Corpus, size: int) -> None:
+    """Choose all candidates as a run with 0 trials does, from the nearest tasks of the corpus and from templates."""
+    asked = Asked(search.space.dispatch, search.space.target)
+    Transfer.of([asked], {Place.SHIPPED: corpus}).teach(model)
+    Choice.of(search, search.space.templates(), size, predicts=model.fit_for_good())
+
+
 @dataclass(frozen=True)
 class Arm:
     """A way to search.
@@ -67,7 +79,9 @@ class Arm:
     Attributes:
         what: What it is, for the help and the page.
         begin: What happens before the first round.
-        strategy, cost_model: Name of the search strategy, or what makes it, and of the cost model.
+        strategy: The search strategy, by name or as what makes it.
+        cost_model: Name of the cost model.
+        most: Its candidates, in one round, where it ends before the others; None where it does not.
         gate: What is asked of it, against :data:`SCRATCH`.
     """
 
@@ -75,6 +89,7 @@ class Arm:
     begin: Begin = with_nothing
     strategy: str | StrategyFactory = "evolutionary"
     cost_model: str = "xgboost"
+    most: int | None = None
     gate: Gate = NO_GATE
 
 
@@ -97,5 +112,12 @@ ARMS: Mapping[str, Arm] = {
         gate=ACTIVE,
     ),
     "quantile": Arm("has a model of quantiles", cost_model="quantile", gate=ACTIVE),
+    "oneshot": Arm(
+        f"no search: the {PICKS} that the model of near tasks and the templates choose",
+        without_trials,
+        without_search(SearchMethod()).strategy,
+        most=PICKS,
+        gate=ONE_SHOT,
+    ),
 }
 """The arms by name."""

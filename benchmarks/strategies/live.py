@@ -99,10 +99,10 @@ def results_table(matches: Sequence[Match], networks: Networks, corpus: str, pub
     tasks, seeds = {match.task for match in matches}, sorted({match.seed for match in matches})
     against = {arm: comparisons(matches, arm, first) for arm in others}
     judgeable = first == SCRATCH and trials >= LAST
+    gates = {arm: ARMS[arm].gate for arm in others if judgeable and ARMS[arm].gate.most.keys() <= against[arm].keys()}
     judgements = {
-        arm: judged(against[arm], ARMS[arm].gate, networks.get(arm, ()), trials_compared(matches, arm, first))
-        for arm in others
-        if judgeable
+        arm: judged(against[arm], gate, networks.get(arm, ()), trials_compared(matches, arm, first))
+        for arm, gate in gates.items()
     }
     columns: Columns[str] = {
         **{

@@ -39,7 +39,7 @@ from mlir_sched.tuning.task_search import TaskSearch
 FAMILY = {name: family for family, programs in HELD_OUT.items() for name in programs}
 TASKS = tuple(name for names in zip(*HELD_OUT.values(), strict=True) for name in names)
 """The tasks, one of each family before the second of any."""
-TIMED = (2, 8, 24)
+TIMED = (2, 8, 24, 64)
 """Trials after which the best candidate is timed again at the end, as far as there are as many."""
 
 
@@ -182,9 +182,10 @@ class _Play:
         design, model = DesignSpace(space, task.dispatch, target), method.shared_model()
         strategy = method.strategy_for(design, model, self.seed, self.number)
         search = TaskSearch(task, design, strategy, stored, TaskHistory(untuned))
-        arm.begin(search, model, corpus, setting.round_size)
-        while search.tried < setting.trials and not search.exhausted:
-            for work in search.round(setting.round_size, min(setting.round_size, setting.trials - search.tried)):
+        most, size = (arm.most, arm.most) if arm.most else (setting.trials, setting.round_size)
+        arm.begin(search, model, corpus, size)
+        while search.tried < most and not search.exhausted:
+            for work in search.round(size, min(size, most - search.tried)):
                 begun = time.monotonic()
                 work.run(self.evaluator)
                 measuring_s += time.monotonic() - begun

@@ -141,9 +141,15 @@ def tune(
     ] = "llvm-cpu",
     target_description: Description = None,
     trials: Annotated[
-        int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
+        int | None,
+        typer.Option(
+            help="Candidates to try over all dispatches; 0: no search, the 3 of each dispatch that are predicted best.",
+            show_default="64 per dispatch",
+        ),
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Time for the whole run, instead of --trials.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Time for the whole run, instead of --trials or beside --trials 0.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every choice of the search.")] = 0,
     store: Annotated[
         str | None,
@@ -160,12 +166,13 @@ def tune(
         ),
     ] = None,
     transfer: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Begin from candidates of other dispatches: off, auto (stores, what is shipped) or a further store.",
             metavar="off|auto|FILE",
+            show_default="off; auto with --trials 0",
         ),
-    ] = "off",
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(help="CPU threads the tuned program may run on.", show_default="all cores, as in iree-run-module"),
@@ -186,9 +193,12 @@ def tune(
         ),
     ] = False,
     templates: Annotated[
-        bool,
-        typer.Option(help="Try first what transform modules guess from the sizes of a dispatch and of the machine."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            help="Try first what transform modules guess from the sizes of a dispatch and of the machine.",
+            show_default="no-templates; templates with --trials 0",
+        ),
+    ] = None,
     strategy: Annotated[
         str, typer.Option(help="Search strategy: evolutionary, random or a registered one.", metavar="NAME")
     ] = "evolutionary",

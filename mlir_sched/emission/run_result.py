@@ -25,6 +25,7 @@ from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult, Weights
 from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
+from mlir_sched.tuning.one_shot import OneShotProgram
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -103,6 +104,7 @@ def result_of(
         processor=run.target.processor,
         measured=emitted.was_run,
         transfer=_transferred(best),
+        one_shot=best.chosen() if isinstance(best, OneShotProgram) else None,
     )
 
 

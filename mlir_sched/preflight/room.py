@@ -10,7 +10,8 @@ from pathlib import Path
 from mlir_sched.compiler.flags import library_flags
 from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
+from mlir_sched.tuning.budget import trials_of
+from mlir_sched.tuning.options import TuneOptions
 
 SCRATCH_BYTES = 32 << 20
 """Bytes of temporary files of a small program: its code, that of its variants, libraries, objects of the linker."""
@@ -87,7 +88,7 @@ def _records(options: TuneOptions) -> int:
     """Return how many records a run makes at most, about."""
     if options.minutes is not None:
         return round(60 * options.minutes * CANDIDATES_PER_S)
-    return TASKS * DEFAULT_TRIALS_PER_TASK if options.trials is None else options.trials
+    return trials_of(options, TASKS)
 
 
 def _mebibytes(number: int) -> str:

@@ -76,6 +76,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device or "no device")},
 {_escape(versions)}.{interrupted}
 {_model_accuracy(result)}</p>
+{f"<p>{_escape(result.one_shot.words)}.</p>" if result.one_shot else ""}
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
 {_transfer(result)}
 {failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}{_notes(result)}

@@ -9,7 +9,7 @@ from mlir_sched.outcome import LoadCost, Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions, mebibytes, seconds
 from mlir_sched.tuned_folder.decision_worth import Ablation
-from mlir_sched.tuned_folder.transferred import TransferResult
+from mlir_sched.tuned_folder.transferred import OneShotResult, TransferResult
 
 SUMMARY_VERSION = 1
 """The form of ``summary.json``; a change that readers have to know of raises it."""
@@ -291,6 +291,7 @@ class TuneResult:
         processor: What the program was timed on, or is for.
         measured: Whether programs were run. If not, all times are estimates of a model, and no numbers were checked.
         transfer: What the search began from; None where nothing was looked for, or nothing searched.
+        one_shot: What candidates were chosen from without a search (0 trials); None for a search.
     """
 
     summary_version: int = field(default=SUMMARY_VERSION, init=False)
@@ -326,6 +327,7 @@ class TuneResult:
     processor: str = ""
     measured: bool = True
     transfer: TransferResult | None = None
+    one_shot: OneShotResult | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -366,6 +368,8 @@ class TuneResult:
         data["program"] |= _summarised(self.program)
         if self.transfer is not None:
             data["transfer"] |= _summarised(self.transfer)
+        if self.one_shot is not None:
+            data["one_shot"] |= _summarised(self.one_shot)
         for entry, dispatch in zip(data["dispatches"], self.dispatches, strict=True):
             entry |= _summarised(dispatch)
         return data
@@ -375,9 +379,10 @@ SUMMARISED: Mapping[type, tuple[str, ...]] = {
     ProgramResult: ("gained",),
     DispatchResult: ("speedup",),
     TransferResult: ("words",),
+    OneShotResult: ("words",),
 }
 """The properties that ``summary.json`` has behind the fields of a class."""
 
 
-def _summarised(result: ProgramResult | DispatchResult | TransferResult) -> dict[str, Any]:
+def _summarised(result: ProgramResult | DispatchResult | TransferResult | OneShotResult) -> dict[str, Any]:
     return {name: getattr(result, name) for name in SUMMARISED[type(result)]}

@@ -1,6 +1,9 @@
 """What the search of a run began from: plain data of the result."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from mlir_sched.text import counted, seconds
 
 
 @dataclass(frozen=True)
@@ -74,3 +77,31 @@ class TransferResult:
                 f"and in {self.reach_held:.0%} of them inside the 80 % interval"
             )
         return text
+
+
+@dataclass(frozen=True)
+class OneShotResult:
+    """What a run without a search chose its candidates from.
+
+    Attributes:
+        dispatches: Dispatches of the program that have candidates of this run.
+        known: Dispatches that have none, as the store had candidates of them that are faster than the untuned code.
+        candidates: How many candidates come from where: ``given``, ``templates``, ``cost model``, ``device model`` or,
+            where nothing was known, ``random draws``.
+        ready_s: Seconds in which the cost model learnt what other dispatches showed; None where it predicts nothing.
+    """
+
+    dispatches: int
+    known: int
+    candidates: Mapping[str, int]
+    ready_s: float | None
+
+    @property
+    def words(self) -> str:
+        """What was chosen from what, in one sentence."""
+        number = sum(self.candidates.values())
+        origins = ", ".join(f"{origin}: {count}" for origin, count in self.candidates.items())
+        dispatches = counted(self.dispatches, "dispatch", "dispatches")
+        text = f"no search: {counted(number, 'candidate')} of {dispatches}{f' ({origins})' if origins else ''}"
+        text += f", and those that the store had of {self.known} more" if self.known else ""
+        return text if self.ready_s is None else f"{text}; the cost model was ready in {seconds(self.ready_s)}"

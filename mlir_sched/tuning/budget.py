@@ -9,8 +9,13 @@ import math
 from dataclasses import dataclass, replace
 
 from mlir_sched.program.closing import FINALIST_S
+from mlir_sched.search.strategy import DRAWN
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
+PICKS = 3
+"""Candidates per task of a run without a search: as many as finalists are chosen from."""
+LEAST_FINALISTS_S = 30.0
+"""Seconds that the finalists of a run without a search may take however few tasks there are."""
 COMPILING = 1 / 3
 """Share of the given minutes in which variants are compiled and timed."""
 EXPLORATION = 1 / 2
@@ -157,6 +162,7 @@ class Budget:
         whole_s: Seconds on the run's clock at the end of the whole run; infinite for a run by trials.
         finalist_s: Seconds per task that are set aside for the finalists, besides those for emission
             (:func:`~mlir_sched.program.closing.emission_s`), before any candidate shows the pace.
+        most_finalists_s: Most seconds of all finalists; infinite for a search by trials.
     """
 
     round_size: int
@@ -165,6 +171,7 @@ class Budget:
     begun_s: float = 0.0
     whole_s: float = math.inf
     finalist_s: float = FINALIST_S
+    most_finalists_s: float = math.inf
 
     @property
     def by_time(self) -> bool:
@@ -191,7 +198,8 @@ class Budget:
             whole_s = 60 * options.minutes
             until_s = search_end_s(whole_s, emission_s + finalist_s * tasks, least_s)
             return Budget(options.round_size, None, until_s, begun_s, whole_s, finalist_s)
-        return Budget(options.round_size, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
+        most_s = max(LEAST_FINALISTS_S, finalist_s * tasks) if options.is_one_shot else math.inf
+        return Budget(options.round_size, trials_of(options, tasks), begun_s=begun_s, most_finalists_s=most_s)
 
     def most_of_round(self, untuned_s: float) -> int:
         """Return the most candidates of a round on a task whose untuned code takes ``untuned_s`` seconds per call."""
@@ -291,8 +299,8 @@ class Budget:
         return until_s, max(0, int((until_s - now_s) / candidate_s))
 
     def finalists_s(self, spent_s: float, emission_s: float) -> float:
-        """Return the seconds that finalists may take before an emission of so many; infinite for a run by trials."""
-        return max(0.0, self.whole_s - emission_s - spent_s)
+        """Return the seconds that finalists may take before an emission of so many; infinite for a search by trials."""
+        return min(self.most_finalists_s, max(0.0, self.whole_s - emission_s - spent_s))
 
     def has_trials(self, tried: int) -> bool:
         """Say whether trials are left after ``tried`` candidates; False for a run by time."""
@@ -303,6 +311,18 @@ class Budget:
         if self.trials is None:
             return max(0.0, self.seconds - now_s)
         return here_s / tried * max(0, self.trials - tried) if tried else None
+
+
+def picks_per_task(options: TuneOptions) -> int:
+    """Return how many candidates a task has without a search; more where estimating them is all that they cost."""
+    return PICKS * (DRAWN if options.check_only else 1)
+
+
+def trials_of(options: TuneOptions, tasks: int) -> int:
+    """Return how many candidates a run that is not by time tries, given the number of its tasks."""
+    if options.is_one_shot:
+        return picks_per_task(options) * max(1, tasks)
+    return DEFAULT_TRIALS_PER_TASK * max(1, tasks) if options.trials is None else options.trials
 
 
 def _algorithms_share(share: float) -> float:

@@ -26,8 +26,10 @@ class TuneOptions:
     Attributes:
         target: What to compile for.
         trials: Candidates to try over all tasks; by default 64 per task that can be tuned, unless minutes are given.
-        minutes: Wall-clock minutes for the whole run; a part is set aside for emission and its checks, whose time is
-            estimated.
+            With 0 there is no search: a few candidates per task are measured, chosen from what is known (``transfer``,
+            ``templates``).
+        minutes: Wall-clock minutes for the whole run, in place of trials or beside 0 trials; a part is set aside for
+            emission and its checks, whose time is estimated.
         seed: Seed of every choice of the search, from 0 to 2^63 - 1.
         threads: Threads the tuned program may run on; by default as many as IREE's ``local-task`` starts on this
             machine: one per physical core that this process may use.
@@ -35,7 +37,8 @@ class TuneOptions:
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         round_size: Candidates per round; a round is compiled, then timed.
         templates: Try first, for every dispatch, what transform modules guess from its sizes and the machine's, in half
-            of a round at most. Off by default: docs/search-strategies.md says what it is worth.
+            of a round at most. By default on without a search and off with one: docs/search-strategies.md says what it
+            is worth.
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
@@ -45,7 +48,8 @@ class TuneOptions:
             variable ``MLIR_SCHED_STORE``, else one in the user's data folder, and none where ``CI`` is set.
         transfer: What the search begins from: ``off``; ``auto`` for the candidates of other dispatches that the run's
             store, the user's store and mlir-sched itself have; or a further store beside these, as a file or SQLAlchemy
-            URL, which stays as it is. Off by default: docs/search-strategies.md says what it is worth.
+            URL, which stays as it is. By default ``auto`` without a search and ``off`` with one:
+            docs/search-strategies.md says what it is worth.
         check_only: Run nothing: candidates for a device that need not be there (``cuda:sm_90``) are assembled, and a
             model estimates their times.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
@@ -62,27 +66,27 @@ class TuneOptions:
     threads: int | None = None
     device: str | None = None
     round_size: int = 8
-    templates: bool = False
+    templates: bool | None = None
     fresh: bool = False
     replace: bool = False
     max_weights: float | None = None
     user_store: str | Path | None = None
-    transfer: str | Path = NO_TRANSFER
+    transfer: str | Path | None = None
     check_only: bool = False
     inputs: Values = field(default=(), compare=False, repr=False)
     reference: Values = field(default=(), compare=False, repr=False)
     values: tuple[FunctionValues, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.trials is not None and self.minutes is not None:
+        if self.trials and self.minutes is not None:
             raise UserError("give a budget in trials or in minutes, not both")
         for name, most in MOST.items():
-            _require_number(name, getattr(self, name), most, whole=name != "minutes")
+            _require_number(name, getattr(self, name), most, whole=name != "minutes", zero=name == "trials")
         if self.max_weights is not None and not 1 <= self.max_weights < math.inf:
             raise UserError(
                 f"max_weights must be at least 1, which is what plain iree-compile needs, but got {self.max_weights}"
             )
-        if not str(self.transfer):
+        if not self.begins_from:
             raise UserError("give off, auto or a store to begin from, but got an empty name")
         if self.fresh and self.transfer_store:
             raise UserError(
@@ -104,9 +108,26 @@ class TuneOptions:
         object.__setattr__(self, "reference", {each.function: each.reference for each in values if each.reference})
 
     @property
+    def is_one_shot(self) -> bool:
+        """Whether candidates are chosen without a search."""
+        return self.trials == 0
+
+    @property
+    def begins_from(self) -> str:
+        """What is known of other dispatches: ``off``, ``auto`` or a further store."""
+        if self.transfer is None:
+            return ALL_KNOWN if self.is_one_shot else NO_TRANSFER
+        return str(self.transfer)
+
+    @property
+    def uses_templates(self) -> bool:
+        """Whether what transform modules guess is tried."""
+        return self.is_one_shot if self.templates is None else self.templates
+
+    @property
     def transfer_store(self) -> str:
         """The further store that the search begins from, too; empty for none."""
-        return "" if self.transfer in (NO_TRANSFER, ALL_KNOWN) else str(self.transfer)
+        return "" if self.begins_from in (NO_TRANSFER, ALL_KNOWN) else self.begins_from
 
     @property
     def result_target(self) -> str:
@@ -115,23 +136,24 @@ class TuneOptions:
 
     def search_key(self) -> tuple[int | str, ...]:
         """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold."""
-        return self.seed, self.round_size, *(("templates",) if self.templates else ())
+        way = {"templates": self.uses_templates, "one-shot": self.is_one_shot}
+        return self.seed, self.round_size, *(name for name, chosen in way.items() if chosen)
 
     def bounds(self) -> dict[str, str]:
         """Return what bounds programs: a part of the keys of runs and of decisions about programs; empty by default."""
         return {} if self.max_weights is None else {"max_weights": repr(float(self.max_weights))}
 
 
-def _require_number(name: str, value: float | None, most: int, *, whole: bool) -> None:
-    """Refuse a number that is not above 0 and at most ``most``; None is allowed.
+def _require_number(name: str, value: float | None, most: int, *, whole: bool, zero: bool) -> None:
+    """Refuse a number that is not above 0, or 0 where that is allowed, and at most ``most``; None is allowed.
 
     Raises:
         UserError: See above.
     """
     if value is None:
         return
-    if not value > 0:
-        raise UserError(f"{name} must be above 0, but got {value}")
+    if not (value > 0 or (zero and value == 0)):
+        raise UserError(f"{name} must be {'at least' if zero else 'above'} 0, but got {value}")
     if value > most:
         raise UserError(f"{name} must be at most {most}, but got {value}")
     if whole and not isinstance(value, int):

@@ -376,11 +376,16 @@ class ProgramSearch:
             task, space, strategy, stored, history, given, drawn=self.run.drawn if strategy.preselected else 1
         )
         search.warm_start()
-        search.guess(self.run.templates(space), math.ceil(self.run.options.round_size / 2))
-        starts = self.run.transfer.starts_of(Asked(task.dispatch, self.target))
-        search.begin_with(starts, self.run.options.round_size // 2)
+        self._begin_with_known(search)
         self.searches.append(search)
         self.tell(Phase.UNTUNED)
+
+    def _begin_with_known(self, search: TaskSearch) -> None:
+        """Have a task try first what is known of it before its first candidate, in its first round."""
+        size = self.run.options.round_size
+        search.guess(self.run.templates(search.space), math.ceil(size / 2))
+        starts = self.run.transfer.starts_of(Asked(search.space.dispatch, self.target))
+        search.begin_with(starts, size // 2)
 
     def _leave_out(self, task: Task, error: UntunedError) -> None:
         """Note why a task stays untuned."""

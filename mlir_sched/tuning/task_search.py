@@ -114,7 +114,7 @@ class TaskSearch:
 
         None is chosen where a model has to estimate them first.
         """
-        if self._estimates:
+        if self.estimates:
             return []
         first = self.starts[:size]
         lent = self._lent(size - len(first))
@@ -218,7 +218,7 @@ class TaskSearch:
         return self.task.weight * self.history.seconds_per_call()
 
     @property
-    def _estimates(self) -> bool:
+    def estimates(self) -> bool:
         """Whether a model chooses the next candidates: those of the first round."""
         return self.drawn > 1 and not self.history.records
 
@@ -240,7 +240,7 @@ class TaskSearch:
         self.strategy.release(trace for trace in dropped if trace.key not in kept)
         self.chosen = ()
         wanted = max(0, count - len(first) - len(lent) - len(own))
-        if not self._estimates:
+        if not self.estimates:
             return [*first, *_alternating([*own, *self.strategy.suggest(wanted)], lent)], ()
         drawn = [self._candidate(trace) for trace in self.strategy.suggest(wanted * self.drawn)[: limit * self.drawn]]
         work = EstimateWork(self.task, [candidate.script for candidate in drawn if not candidate.problem])

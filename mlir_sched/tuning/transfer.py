@@ -117,7 +117,7 @@ class TransferPlan:
             user_file: The user's store; None for none.
             generation: How often the user asked for a fresh start in the store.
         """
-        if options.transfer == NO_TRANSFER:
+        if options.begins_from == NO_TRANSFER:
             return None
         given = options.transfer_store
         opened = partial(

@@ -155,7 +155,7 @@ class TuningRun:
 
     def templates(self, space: DesignSpace) -> Sequence[Trace]:
         """Return what transform modules guess of a task, if the user wants it tried."""
-        return space.templates() if self.options.templates else ()
+        return space.templates() if self.options.uses_templates else ()
 
     @property
     def costs(self) -> WorkCosts:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
@@ -65,19 +65,19 @@ class VariantChoice(CompilePolicy):
     _failed: int = 0
     _favoured: str = ""
 
-    @staticmethod
+    @classmethod
     def of(
-        path: Path, target: Target, options: TuneOptions, store: RecordStore, start: float, *, generation: int = 0
-    ) -> VariantChoice:
+        cls, path: Path, target: Target, options: TuneOptions, store: RecordStore, start: float, *, generation: int = 0
+    ) -> Self:
         """Return the choice of a run on a model file that began at ``start``, in a generation of the store."""
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
         own = (options.minutes, options.seed, generation, digests_of(options.values), *options.bounds().items())
-        run = (*model, target.key, *own)
+        run = (*model, target.key, *own, *(("one-shot",) if options.is_one_shot else ()))
         key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         context_key = measuring_context(target, generation=generation, **options.bounds())
         until, end = start + compiling_s(options), start + searching_s(options)
-        return VariantChoice(store, key, until, end, target.cores, context_key)
+        return cls(store, key, until, end, target.cores, context_key)
 
     def known(self, default: Model) -> Mapping[str, Value]:
         """Return what an earlier run decided about this program, or a similar one; nothing in a run by trials."""
@@ -149,7 +149,7 @@ class VariantChoice(CompilePolicy):
 
     def _decided(self, name: str, *, wanted: bool) -> bool:
         """Return whether a variant was wanted when the run began; note ``wanted`` where no process has decided that."""
-        if self.until == math.inf:
+        if not self.hurried:
             return True
         known: list[str] | None = self.store.decided(f"{self.key}-compiled")
         wanted = wanted if known is None else name in known
@@ -179,5 +179,5 @@ class VariantChoice(CompilePolicy):
 
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""
-        if self.until != math.inf:
+        if self.hurried:
             self._decide("compiled", lambda: self._compiled)

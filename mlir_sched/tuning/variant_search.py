@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import ClassVar, Self, TypeAlias, TypeVar
 
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.evaluation.work import Work
@@ -77,6 +77,9 @@ class VariantSearch:
         built: All variants, those that are not tuned included.
     """
 
+    made_by: ClassVar[type[ProgramSearch]] = ProgramSearch
+    """What searches a program."""
+
     run: TuningRun
     programs: Sequence[ProgramSearch]
     time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]]
@@ -84,8 +87,9 @@ class VariantSearch:
     algorithms: AlgorithmChoice | None = None
     built: Sequence[BuiltVariant] = ()
 
-    @staticmethod
+    @classmethod
     def of(
+        cls,
         run: TuningRun,
         built: Sequence[BuiltVariant],
         events: SearchEvents,
@@ -94,7 +98,7 @@ class VariantSearch:
         dominant: Collection[str] = (),
         prepare: Callable[[BuiltVariant], BuiltVariant] = lambda built: built,
         profile: Callable[[BuiltVariant], BuiltVariant] = lambda built: built,
-    ) -> VariantSearch:
+    ) -> Self:
         """Return the search over the variants of a model; where none can have scripts, the fastest one has no work.
 
         Args:
@@ -112,10 +116,16 @@ class VariantSearch:
             of_use = with_tunable_time([by_name[name] for name in names], space, target)
             names = run.decide("promising", lambda: [b.variant.name for b in of_use])
         programs = []
-        for name in names:
-            with run.costs.of(WorkKind.CAPTURE, name):
-                programs.append(ProgramSearch(run, prepare(by_name[name]), events))
-        return VariantSearch(run, programs, time_programs, programs, algorithms, built)
+        for variant in cls._searched([by_name[name] for name in names], dominant):
+            with run.costs.of(WorkKind.CAPTURE, variant.variant.name):
+                programs.append(cls.made_by(run, prepare(variant), events))
+        return cls(run, programs, time_programs, programs, algorithms, built)
+
+    @classmethod
+    def _searched(cls, built: Sequence[BuiltVariant], dominant: Collection[str]) -> Sequence[BuiltVariant]:
+        """Return the variants that are searched of those that are worth it, the fastest untuned one first."""
+        del dominant
+        return built
 
     def work(self) -> Iterator[tuple[ProgramSearch, Work]]:
         """Search the programs in turns, and yield each with work that is to be run before the search goes on."""

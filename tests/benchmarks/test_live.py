@@ -144,3 +144,12 @@ def test_a_gate_of_trials_is_judged_by_those_until_near_the_best(monkeypatch: py
     table = shown(later, networks)
     assert cells(table, "random")["verdict"] == "option"
     assert "48.00 of the trials until near the best, where the gate asks for 0.9" in " ".join(table.notes)
+
+
+@pytest.mark.parametrize(("timed", "verdict"), [((1.0,) * 3, None), ((1.0,) * 4, "option")])
+def test_an_arm_is_judged_where_the_trials_of_its_gate_were_reached(
+    timed: tuple[float, ...], verdict: str | None
+) -> None:
+    trials = 24 if len(timed) == 3 else 64
+    found = [match(scratch=course(*[1.0] * trials, timed=timed), oneshot=course(*[0.9] * 3, timed=timed))]
+    assert cells(shown(found), "oneshot")["verdict"] == verdict

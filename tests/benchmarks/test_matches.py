@@ -218,3 +218,13 @@ def test_arms_begin_with_what_near_tasks_say(
     assert starts[1] == both[1] == pytest.approx(speedup(task.key, best)), "the second candidate is the best elsewhere"
     assert starts[::2] == scratch[:2], "the others are its own"
     assert rows[0] != scratch[0], "the model was taught before its first candidate"
+
+
+def test_the_arm_without_a_search_ends_after_three_candidates(
+    heard: Heard, setting: Callable[..., Setting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(played, "ARMS", ARMS)
+    (match, *_) = matches(setting("scratch", "oneshot", seeds=1))
+    course, first = match.courses["oneshot"], match.courses["scratch"]
+    assert (len(course.speedups), len(first.speedups)) == (3, 10)
+    assert course.timed[-1] == pytest.approx(2 * max(each for each in course.speedups if each))

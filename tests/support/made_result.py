@@ -15,7 +15,7 @@ from mlir_sched.tuned_folder.result import (
     TuneResult,
     Weights,
 )
-from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
+from mlir_sched.tuned_folder.transferred import OneShotResult, SourceResult, TransferResult
 
 
 def timing(median_s: float, ratio: float = 1.0) -> Timing:
@@ -60,6 +60,7 @@ WHOLE = replace(
     transfer=TransferResult(
         3, 2, (SourceResult("d_1", "linalg.matmul 4x4x4", "your store", "a CPU", 1, 96),) * 2, 0.71, 2
     ),
+    one_shot=OneShotResult(2, 1, {"templates": 2, "cost model": 4}, 0.5),
     program=replace(
         RESULT.program, repair=Repair(("strided",), "output 0 differs", 2e-3), loading=LOADING, weights=WEIGHTS
     ),

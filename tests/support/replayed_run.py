@@ -1,6 +1,7 @@
 """A search over two synthetic tasks with replayed measurements, run as a program so that it can be killed.
 
 Usage: ``python replayed_run.py STORE LOG TRIALS [BEGIN_FROM]``; it begins from templates and a store, or from nothing.
+With 0 trials there is no search, and templates are tried in any case.
 Every candidate that is measured is appended to LOG at once.
 """
 
@@ -30,6 +31,7 @@ from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.callbacks import Interruption
+from mlir_sched.tuning.one_shot import OneShotProgram, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, SearchState
@@ -100,13 +102,14 @@ def program_search(
     method: SearchMethod = METHOD,
     transfer: TransferPlan | None = None,
 ) -> ProgramSearch:
-    """Return the search over the tasks of a program that has no other variants."""
+    """Return the search over the tasks of a program that has no other variants, or what takes its place."""
     built = BuiltVariant(flagged("default"), Model("model.mlir", (), tuple(tasks), ()), b"", None, (), profile)
     space, start = Space.default(target), time.monotonic()
+    method, made_by = (without_search(method), OneShotProgram) if options.is_one_shot else (method, ProgramSearch)
     run = TuningRun.of(
         options, target, space, store, [built], start=start, method=method, start_from=start_from, transfer=transfer
     )
-    return ProgramSearch(run, built, heard or Heard())
+    return made_by(run, built, heard or Heard())
 
 
 def searched(search: ProgramSearch, evaluator: Evaluator) -> ProgramSearch:
@@ -161,7 +164,8 @@ class HashedMeasurements(Evaluator):
 def main(store_path: str, log: str, trials: int, given: str = "off") -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
-        options = TuneOptions(trials=trials, round_size=8, seed=3, templates=given != "off", transfer=given)
+        templates = given != "off" or not trials
+        options = TuneOptions(trials=trials, round_size=8, seed=3, templates=templates, transfer=given)
         plan = TransferPlan.of(options, store, None, 0, lambda note: print(note, file=sys.stderr))
         search = searched(program_search(options, store, tasks, transfer=plan), HashedMeasurements(Path(log)))
         print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from made_result import ABLATION, DISPATCH, RESULT, alternative, timing
 
+from mlir_sched.cli.tune import summary_lines
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.tuned_folder.ablation_section import MEANING, ablation_section
 from mlir_sched.tuned_folder.decision_worth import RelativeSpeed
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.report import estimate_text, page
-from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
+from mlir_sched.tuned_folder.transferred import OneShotResult, SourceResult, TransferResult
 
 
 def test_the_page_says_what_every_decision_is_worth() -> None:
@@ -119,3 +120,18 @@ def test_the_page_names_what_the_search_began_from() -> None:
     nothing = replace(begun, with_sources=0, sources=(), accuracy=None)
     assert "none of 3 dispatches begins from what others showed" in nothing.words
     assert json.loads(json.dumps(replace(RESULT, transfer=begun).to_json()))["transfer"]["words"] == begun.words
+
+
+def test_a_run_without_a_search_says_so_everywhere() -> None:
+    chosen = OneShotResult(2, 1, {"templates": 2, "cost model": 4}, 0.5)
+    words = (
+        "no search: 6 candidates of 2 dispatches (templates: 2, cost model: 4), and those that the store had of 1 "
+        "more; the cost model was ready in 500 ms"
+    )
+    found = replace(RESULT, one_shot=chosen)
+    assert chosen.words == words
+    assert words in summary_lines(found)
+    assert f"<p>{words}.</p>" in page(found, b"")
+    assert json.loads(json.dumps(found.to_json()))["one_shot"]["words"] == words
+    assert RESULT.to_json()["one_shot"] is None
+    assert "no search" not in page(RESULT, b"")

@@ -49,7 +49,7 @@ def test_values_make_another_run_but_no_other_search() -> None:
     [
         *(("seed", value) for value in (-1, 2**63, 0.5)),
         *(("minutes", value) for value in (float("inf"), float("nan"), 0.0, -1.0, 1e300)),
-        *(("trials", value) for value in (0, -1, 10**30, 1.5)),
+        *(("trials", value) for value in (-1, 10**30, 1.5)),
         *(("round_size", value) for value in (0, 10**9)),
         ("threads", 0),
         *(("max_weights", value) for value in (0.9, float("inf"), float("nan"))),

@@ -17,6 +17,7 @@ from replayed_run import TARGET
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.models import XGBoostModel
+from mlir_sched.tuning.budget import PICKS
 
 pytestmark = pytest.mark.promise
 
@@ -126,21 +127,23 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended(
 
 
 @pytest.mark.landing
+@pytest.mark.parametrize(("trials", "tried"), [(TRIALS, TRIALS), (0, 2 * PICKS)])
 def test_a_killed_run_goes_on_with_the_sources_and_templates_that_it_began_with(
-    uninterrupted: dict[Key, tuple[object, ...]], tmp_path: Path
+    uninterrupted: dict[Key, tuple[object, ...]], tmp_path: Path, trials: int, tried: int
 ) -> None:
     given, log = tmp_path / "given.sqlite", tmp_path / "log"
     start(given, tmp_path / "given.log").communicate()
-    start(tmp_path / "whole.sqlite", tmp_path / "whole.log", begin_from=given).communicate()
+    start(tmp_path / "whole.sqlite", tmp_path / "whole.log", trials, given).communicate()
     whole = records_of(tmp_path / "whole.sqlite")
     assert whole.keys() != uninterrupted.keys(), "it tries others than a run that begins from nothing"
     log.touch()
-    process = start(tmp_path / "records.sqlite", log, begin_from=given)
+    process = start(tmp_path / "records.sqlite", log, trials, given)
     while not log.stat().st_size and process.poll() is None:
         time.sleep(0.001)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert len(records_of(tmp_path / "records.sqlite")) < len(whole)
     given.write_text("what the sources came from is gone")
-    assert start(tmp_path / "records.sqlite", log, begin_from=given).communicate()[0].startswith(f"{TRIALS} tried, ")
+    again = start(tmp_path / "records.sqlite", log, trials, given).communicate()[0]
+    assert again.startswith(f"{tried} tried, ")
     assert records_of(tmp_path / "records.sqlite") == whole

@@ -220,7 +220,7 @@ def opened(store: RecordStore) -> Iterator[Mapping[Place, Corpus]]:
 
 
 def test_a_fresh_start_and_a_store_to_begin_from_exclude_each_other() -> None:
-    assert TuneOptions().transfer == "off"
+    assert (TuneOptions().begins_from, TuneOptions(trials=0).begins_from) == ("off", "auto")
     assert (TuneOptions(transfer="auto").transfer_store, TuneOptions(transfer=Path("a")).transfer_store) == ("", "a")
     assert TuneOptions(fresh=True, transfer="auto").fresh
     with pytest.raises(UserError, match="leave out the further store"):

@@ -17,7 +17,6 @@ from mlir_sched.program.variants.compile_policy import (
     CHOSEN_BEFORE,
     EXCEPT_FOR,
     EXTENDED,
-    NO_TIME_TO_COMPILE,
     REFINED_AT_ONCE,
     CompilePolicy,
     Sites,
@@ -239,6 +238,9 @@ class _Choosing:
             self._time(self.default, others_built)
         else:
             self.timed = tuple(distinct(self.timed))
+        if chosen and self.policy.trusts_earlier_runs:
+            plans = [built.variant.plan for built in self.timed[1:]]
+            self.dominant += [p.refines or p.whole.name for p in plans if p.whole == chosen.plan.whole]
 
     def _build(self, variants: Sequence[Variant], chosen: Variant | None = None) -> list[BuiltVariant]:
         """Compile variants, in their order, without timing them; those that fail or are not wanted are left out.
@@ -254,7 +256,7 @@ class _Choosing:
             rival, name = EXTENDED if extended else CHOSEN_BEFORE if has_chosen else "", variant.plan.whole.name
             policy = self.policy
             if not (policy.should_compile_beside(name, extended=extended) if rival else policy.should_compile(name)):
-                self.left_out[name] = rival or NO_TIME_TO_COMPILE
+                self.left_out[name] = rival or self.policy.why_not
                 continue
             attempt = self.programs.attempt(variant, model)
             found = self._mended(variant, attempt, model) if attempt.diagnostics else attempt.built

@@ -13,7 +13,9 @@ CHOSEN_BEFORE = "the run is too short to tune it beside the variant that an earl
 """Why a variant is left out of a run with a short time budget where the store knows such a variant."""
 REFINED_AT_ONCE = "the variant that refines it was compiled at once"
 """Why a variant is left out that is no faster with scripts than another one, and that the profile speaks for."""
-NOT_TRIED = NO_TIME_TO_COMPILE, EXTENDED, CHOSEN_BEFORE, REFINED_AT_ONCE
+NOT_SETTLED = "without a search only what the store knows or the profile speaks for is compiled beside the default"
+"""Why a variant is left out of a run without a search."""
+NOT_TRIED = NO_TIME_TO_COMPILE, EXTENDED, CHOSEN_BEFORE, REFINED_AT_ONCE, NOT_SETTLED
 """Why variants are left out that were not compiled."""
 EXCEPT_FOR = "it competes except for {}: {}"
 """What becomes of a variant of which IREE does not compile some sites, and what it says of the whole variant."""
@@ -22,7 +24,15 @@ Sites = list[list[str]]
 
 
 class CompilePolicy:
-    """Compiles all variants, unless one of them dominates the others (``early_decisions.py``)."""
+    """Compiles all variants, unless one of them dominates the others (``early_decisions.py``).
+
+    Attributes:
+        why_not: Why a variant is left out that is not to be compiled.
+        trusts_earlier_runs: Whether the variant that an earlier run chose dominates all others.
+    """
+
+    why_not = NO_TIME_TO_COMPILE
+    trusts_earlier_runs = False
 
     def should_compile(self, name: str) -> bool:  # noqa: ARG002 - a run by time asks the clock
         """Say whether a variant other than the default is to be compiled."""

@@ -1,0 +1,353 @@
+"""Runs without a search: what candidates are chosen from, and what changes the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measured_tasks import measured_task, timed
+from plans import Named, flagged
+from plans import Slow as SlowRewrite
+from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, program_search, searched, task_of, turns_of
+from speedups import Factor, Speedups, timing
+
+from mlir_sched.corpus import Corpus, MeasuredTask
+from mlir_sched.corpus.sources import Place
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram, measuring_context
+from mlir_sched.errors import UserError
+from mlir_sched.outcome import Outcome
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.search import EvolutionaryOptions, RandomSearch
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.tasks import Model
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
+from mlir_sched.tuned_folder.transferred import OneShotResult
+from mlir_sched.tuning.budget import LEAST_FINALISTS_S, PICKS, Budget
+from mlir_sched.tuning.one_shot import OneShot, OneShotProgram, SettledVariant, require_candidates, without_search
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE
+from mlir_sched.tuning.search_method import SearchMethod
+from mlir_sched.tuning.transfer import TransferPlan
+from mlir_sched.tuning.tuning_run import RunClock, TuningRun
+
+SHAPES = {"first": (64, 96, 32), "second": (128, 64, 48)}
+TASKS = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
+OPTIONS = TuneOptions(trials=0)
+SLOWER: Mapping[str, Factor] = dict.fromkeys(SHAPES, 0.5)
+
+
+def space_of(name: str) -> DesignSpace:
+    return DesignSpace(Space.default(TARGET), matmul_dispatch(*SHAPES[name]), TARGET)
+
+
+def draws(name: str, count: int, seed: int = 0) -> list[Trace]:
+    return RandomSearch(space_of(name), np.random.default_rng(seed)).suggest(count)
+
+
+def source(name: str, shape: tuple[int, int, int], count: int = 40) -> MeasuredTask:
+    """Return a measured dispatch; the speed of a candidate follows from its features."""
+    dispatch = matmul_dispatch(*shape)
+    space = DesignSpace(Space.default(TARGET), dispatch, TARGET)
+    drawn = RandomSearch(space, np.random.default_rng(0)).suggest(count)
+    ratios = 1.0 + space.features(drawn)[:, :40].sum(axis=1) % 7
+    return measured_task([timed(t, float(r)) for t, r in zip(drawn, ratios, strict=True)], dispatch, key=name)
+
+
+NEAR = source("near", (64, 96, 64))
+
+
+@contextmanager
+def opened() -> Iterator[Mapping[Place, Corpus]]:
+    yield {Place.SHIPPED: Corpus((NEAR,))}
+
+
+PLAN = TransferPlan("plan", opened)
+
+
+def one_shot(
+    store: RecordStore,
+    speedups: Mapping[str, Factor] = SLOWER,
+    *,
+    plan: TransferPlan | None = PLAN,
+    options: TuneOptions = OPTIONS,
+    start_from: Sequence[Trace] = (),
+) -> OneShotProgram:
+    """Return a program of two products whose candidates were chosen and measured."""
+    program = program_search(options, store, TASKS, transfer=plan, start_from=start_from)
+    found = searched(program, Speedups(speedups))
+    assert isinstance(found, OneShotProgram)
+    return found
+
+
+def tried(program: OneShotProgram) -> dict[str, list[str]]:
+    return {search.task.name: list(search.history.records) for search in program.searches}
+
+
+def test_three_candidates_of_a_dispatch_come_from_the_model_of_others_and_the_first_template() -> None:
+    with RecordStore.open("sqlite://") as store:
+        program = one_shot(store)
+    chosen = program.chosen()
+    assert (chosen.dispatches, dict(chosen.candidates)) == (2, {"templates": 2, "cost model": 4})
+    for search in program.searches:
+        keys = set(search.history.records)
+        assert len(keys) == PICKS
+        assert search.space.templates()[0].key in keys
+        model = program._model.task(search.space)
+        drawn = model.predict(draws(search.task.name, 64))
+        of_model = [r.trace for key, r in search.history.records.items() if key != search.space.templates()[0].key]
+        assert min(model.predict([trace for trace in of_model if trace is not None])) > np.quantile(drawn, 0.9)
+    assert chosen.ready_s is not None
+    assert chosen.words.startswith(
+        "no search: 6 candidates of 2 dispatches (templates: 2, cost model: 4); the cost model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "plan", "origins"),
+    [
+        (OPTIONS, None, {"templates": 6}),
+        (replace(OPTIONS, templates=False), PLAN, {"cost model": 6}),
+        (replace(OPTIONS, templates=False), None, {"random draws": 6}),
+    ],
+)
+def test_what_is_left_out_leaves_the_choice_to_the_rest(
+    options: TuneOptions, plan: TransferPlan | None, origins: dict[str, int]
+) -> None:
+    with RecordStore.open("sqlite://") as store:
+        program = one_shot(store, options=options, plan=plan)
+    assert dict(program.chosen().candidates) == origins
+    if plan is None:
+        assert program.chosen().ready_s is None
+    if "templates" in origins:
+        for search in program.searches:
+            assert list(search.history.records) == [trace.key for trace in search.space.templates()[:PICKS]]
+
+
+@pytest.mark.parametrize(("count", "others"), [(1, 2), (5, 0)])
+def test_given_traces_are_candidates_however_many_they_are(count: int, others: int) -> None:
+    given = draws("first", count, seed=7)
+    with RecordStore.open("sqlite://") as store:
+        program = one_shot(store, start_from=given)
+    assert {trace.key for trace in given} <= set(tried(program)["first"])
+    assert len(tried(program)["first"]) == count + others
+    assert program.chosen().candidates["given"] == sum(
+        len({space_of(name).repaired(trace).key for trace in given}) for name in SHAPES
+    )
+
+
+def test_no_time_that_is_measured_changes_what_is_chosen() -> None:
+    chosen = []
+    faster: Mapping[str, Factor] = {"first": lambda number: 2.0 + number, "second": 3.0}
+    for speedups in (SLOWER, faster):
+        with RecordStore.open("sqlite://") as store:
+            chosen.append(tried(one_shot(store, speedups)))
+    assert chosen[0] == chosen[1]
+
+
+def test_another_seed_chooses_others() -> None:
+    chosen = []
+    for seed in (0, 1):
+        with RecordStore.open("sqlite://") as store:
+            chosen.append(tried(one_shot(store, options=replace(OPTIONS, seed=seed))))
+    assert chosen[0] != chosen[1]
+
+
+def test_a_second_run_measures_nothing_and_a_search_goes_on_from_the_records(tmp_path: Path) -> None:
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        first = one_shot(store)
+        again = one_shot(store)
+        assert (tried(again), again.measured) == (tried(first), 0)
+        evaluator = Speedups(SLOWER)
+        search = searched(program_search(TuneOptions(trials=16), store, TASKS), evaluator)
+        known = {each.task.name: set(each.history.records) for each in search.searches}
+    assert all(set(keys) < known[name] for name, keys in tried(first).items())
+    assert len(evaluator.measured) == search.tried == 16
+
+
+def test_dispatches_whose_faster_candidates_the_store_has_need_no_others(tmp_path: Path) -> None:
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        searched(program_search(TuneOptions(trials=16), store, TASKS), Speedups({"first": 2.0, "second": 0.5}))
+        evaluator = Speedups(SLOWER)
+        program = searched(program_search(OPTIONS, store, TASKS, transfer=PLAN), evaluator)
+        assert isinstance(program, OneShotProgram)
+    assert evaluator.measured == ["second"] * PICKS
+    assert (program.chosen().dispatches, program.chosen().known) == (1, 1)
+    assert "and those that the store had of 1 more" in program.chosen().words
+
+
+class Estimating(Speedups):
+    """Estimates by which the later a script is drawn, the faster it is."""
+
+    def __init__(self) -> None:
+        super().__init__(SLOWER)
+        self.drawn: list[list[str]] = []
+        self.scripts: list[str] = []
+
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        del task
+        self.drawn.append(list(scripts))
+        return [1.0 / (1 + place) for place in range(len(scripts))]
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        self.scripts += scripts
+        return super().evaluate(task, scripts, known)
+
+
+def test_where_a_device_has_a_model_that_chooses_among_what_is_suggested() -> None:
+    options, evaluator = replace(OPTIONS, templates=False), Estimating()
+    with RecordStore.open("sqlite://") as store:
+        program = program_search(options, store, TASKS)
+        found = searched(replace(program, run=replace(program.run, drawn=4), model=None), evaluator)
+        assert isinstance(found, OneShotProgram)
+    assert [len(drawn) for drawn in evaluator.drawn] == [4 * PICKS] * 2
+    assert set(evaluator.scripts) == {script for drawn in evaluator.drawn for script in drawn[-PICKS:]}
+    assert dict(found.chosen().candidates) == {"device model": 2 * PICKS}
+
+
+class Slow(Speedups):
+    """A round takes half a minute."""
+
+    clock: RunClock
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        self.clock.start -= 30.0
+        return super().evaluate(task, scripts, known)
+
+
+def test_minutes_bound_a_run_without_a_search() -> None:
+    evaluator = Slow(SLOWER)
+    with RecordStore.open("sqlite://") as store:
+        program = program_search(TuneOptions(trials=0, minutes=0.5), store, TASKS, transfer=PLAN)
+        evaluator.clock = program.run.clock
+        searched(program, evaluator)
+    assert evaluator.measured == ["first"] * PICKS
+    assert program.unsearched() == {TASKS[1].key: NO_TIME_TO_MEASURE}
+
+
+def test_a_budget_without_a_search_is_a_few_candidates_per_task_and_bounds_the_finalists() -> None:
+    assert Budget.of(OPTIONS, tasks=4, begun_s=0.0).trials == 4 * PICKS
+    assert Budget.of(replace(OPTIONS, check_only=True), tasks=1, begun_s=0.0).trials == 4 * PICKS
+    assert Budget.of(OPTIONS, tasks=0, begun_s=0.0).trials == PICKS
+    assert Budget.of(OPTIONS, tasks=40, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == 80.0
+    assert Budget.of(OPTIONS, tasks=1, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == LEAST_FINALISTS_S
+    by_time = Budget.of(TuneOptions(trials=0, minutes=1.0), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=2.0)
+    assert (by_time.trials, by_time.seconds) == (None, 60.0 - 9.0 - 6.0)
+
+
+def test_without_a_search_what_is_known_is_used_unless_it_is_switched_off() -> None:
+    assert (OPTIONS.begins_from, OPTIONS.uses_templates) == ("auto", True)
+    assert (TuneOptions().begins_from, TuneOptions().uses_templates) == ("off", False)
+    assert replace(OPTIONS, transfer="off", templates=False).begins_from == "off"
+    assert TuneOptions(trials=0, minutes=1.0).is_one_shot
+    same = TuneOptions(trials=8, transfer="auto", templates=True)
+    assert same.search_key() != OPTIONS.search_key(), "a search does not take the choice for its own first round"
+    with pytest.raises(UserError, match="not both"):
+        TuneOptions(trials=1, minutes=1.0)
+
+
+def test_where_nothing_is_left_to_choose_from_that_is_said() -> None:
+    off = replace(OPTIONS, transfer="off", templates=False)
+    with pytest.raises(UserError, match="nothing is left to choose from"):
+        require_candidates(off, (), modelled=False)
+    require_candidates(off, draws("first", 1), modelled=False)
+    require_candidates(off, (), modelled=True)
+    for options in (replace(off, templates=True), replace(off, transfer="auto")):
+        require_candidates(options, (), modelled=False)
+
+
+def test_a_strategy_that_does_not_predict_is_refused() -> None:
+    options = without_search(SearchMethod(EvolutionaryOptions(population=64))).strategy
+    assert options == EvolutionaryOptions(population=64, random_share=0.0, exploration=0.0)
+    with pytest.raises(UserError, match="RandomSearch has no use"):
+        without_search(SearchMethod(RandomSearch))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text("module {}")
+    return path
+
+
+def settled(model: Path, store: RecordStore) -> SettledVariant:
+    return SettledVariant.of(model, TARGET, OPTIONS, store, 0.0)
+
+
+def test_only_what_settles_the_variant_is_compiled_beside_the_default(model: Path) -> None:
+    default = Model("model.mlir", (), tuple(TASKS), ())
+    with RecordStore.open("sqlite://") as store:
+        nothing = settled(model, store)
+        assert nothing.known(default) == {}
+        assert not nothing.should_compile("O3")
+    with RecordStore.open("sqlite://") as store:
+        favouring = settled(model, store)
+        assert favouring.favoured("channels_last") == "channels_last"
+        assert favouring.refines_at_once()
+        assert favouring.should_compile("refined")
+        favouring.note_failure("refined")
+        assert favouring.should_compile("channels_last"), "the first one does not compile"
+        assert not favouring.should_compile("another")
+        assert not favouring.should_compile_beside("further", extended=True)
+        favouring.keep()
+        again = settled(model, store)
+        assert [again.should_compile(name) for name in ("refined", "channels_last", "another")] == [True, True, False]
+    with RecordStore.open("sqlite://") as store:
+        keys = tuple(task.key for task in TASKS)
+        store.keep_program(StoredProgram(measuring_context(TARGET), keys, {"variant": "O3"}, 2.0))
+        knowing = settled(model, store)
+        assert knowing.known(default) == {"variant": "O3"}
+        assert knowing.should_compile("O3")
+        assert not knowing.should_compile("another")
+    with RecordStore.open("sqlite://") as store:
+        store.keep_program(StoredProgram(measuring_context(TARGET), keys, {"variant": "default"}, 2.0))
+        knowing = settled(model, store)
+        assert knowing.favoured("channels_last") == "channels_last"
+        assert knowing.known(default) == {"variant": "default"}
+        assert not knowing.should_compile("channels_last"), "an earlier run compared, and kept the default"
+
+
+def built(name: str, seconds: float, plan: Plan | None = None) -> BuiltVariant:
+    shape = SHAPES["second" if name == "known" else "first"]
+    task = replace(task_of(name, matmul_dispatch(*shape)), flags=(f"--{name}",))
+    variant = flagged(name) if plan is None else Variant(plan)
+    return BuiltVariant(
+        variant, Model("model.mlir", (), (task,), task.flags), b"", timing(seconds * 1e-3, 1 / seconds), ()
+    )
+
+
+@pytest.mark.parametrize(("dominant", "chosen"), [((), "fast"), (("known",), "known")])
+def test_one_variant_has_candidates_the_fastest_unless_something_settles_another(
+    dominant: tuple[str, ...], chosen: str
+) -> None:
+    variants = [built("default", 1.0), built("fast", 0.5), built("known", 0.8)]
+    evaluator = Speedups({each.variant.name: 2.0 for each in variants})
+    with RecordStore.open("sqlite://") as store:
+        run = TuningRun.of(
+            OPTIONS, TARGET, Space.default(TARGET), store, variants, start=0.0, method=without_search(METHOD)
+        )
+        search = OneShot.of(run, variants, Heard(), lambda _: {}, dominant=dominant)
+        found = turns_of(search, lambda _: nullcontext(evaluator))
+    assert (found.best.name, found.others, found.tried) == (chosen, (), PICKS)
+    assert evaluator.measured == [chosen] * PICKS
+
+
+def test_a_rewrite_that_refines_counts_by_what_it_refines() -> None:
+    plan = Plan((Named("layout"), SlowRewrite("packed")))
+    variants = [built("default", 1.0), built("fast", 0.5), built("packed", 2.0, plan)]
+    assert OneShot._searched(variants, ("layout",)) == [variants[2]]
+
+
+def test_words_without_the_cost_model_say_nothing_of_it() -> None:
+    assert OneShotResult(1, 0, {"templates": 3}, None).words == "no search: 3 candidates of 1 dispatch (templates: 3)"
