@@ -68,7 +68,7 @@ def test_example_explains_itself(name: str) -> None:
     assert "--trials" in done.stdout
 
 
-@pytest.mark.sweep("landing", keep="three_ops.mlir")
+@pytest.mark.sweep("landing", keep="small_matmul.mlir")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_is_tuned_without_a_search(name: str, tmp_path: Path) -> None:
     command = [sys.executable, str(SUPPORT / "short_sessions.py"), "tune", str(EXAMPLES / name), "--threads", "1"]
@@ -83,4 +83,5 @@ def test_every_program_is_tuned_without_a_search(name: str, tmp_path: Path) -> N
     assert set(chosen["candidates"]) <= {"templates", "cost model"}
     assert chosen["words"] in (tmp_path / "tuned" / "report.html").read_text()
     assert summary["program"]["verdict"] == "right"
-    assert summary["program"]["tuned"]["ratio_low"] >= NO_LOSS
+    scripts = [each for each in summary["dispatches"] if each["tuned"]]
+    assert not scripts or summary["program"]["tuned"]["ratio_low"] >= NO_LOSS
