@@ -42,7 +42,7 @@ from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, Interruption, with_callbacks
-from mlir_sched.tuning.journal import generation_of, keep_decisions
+from mlir_sched.tuning.journal import generation_of, tuned_program
 from mlir_sched.tuning.one_shot import OneShot, SettledVariant, require_candidates, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
@@ -133,9 +133,18 @@ def tune(
             require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
-            transfer_notes = list[str]()
-            plan = TransferPlan.of(options, records, user_file, generation, transfer_notes.append)
-            choice = choosing.of(path, target, options, records, start, generation=generation)
+            early_notes = list[str]()
+            plan = TransferPlan.of(options, records, user_file, generation, early_notes.append)
+            choice = choosing.of(
+                path,
+                target,
+                options,
+                records,
+                start,
+                generation=generation,
+                user_file=user_file,
+                note=early_notes.append,
+            )
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
                 with meter.programs(evaluators, weights) as programs:
@@ -193,10 +202,13 @@ def tune(
                     emission = meter.emission(variants, best.built, finalists, TimeLeft(end))
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
-                notes = [*transfer_notes, *([users.note] if users.note else [])]
+                decided = result.program.decisions, result.program.tuned.ratio, found.algorithms
+                tuned = tuned_program(choice.context_key, variants.built, target, *decided)
+                users.add_program(tuned)
+                users.finish()
+                notes = [*dict.fromkeys(early_notes), *([users.note] if users.note else [])]
                 try:
-                    decisions, ratio = result.program.decisions, result.program.tuned.ratio
-                    keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
+                    records.keep_program(tuned)
                 except StoreOutageError as error:
                     notes.append(f"later runs do not begin with this program: {error}")
                 result = replace(result, notes=(*result.notes, *notes))

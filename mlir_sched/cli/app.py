@@ -192,6 +192,10 @@ def tune(
             "--replace", help="Replace the result of another model, and edited or foreign files, in the folder."
         ),
     ] = False,
+    predict_variants: Annotated[
+        bool,
+        typer.Option(help="Compile only the variants of the program, at most two, that other programs speak for."),
+    ] = False,
     templates: Annotated[
         bool | None,
         typer.Option(
@@ -242,7 +246,7 @@ def tune(
         from mlir_sched.tuning.search_method import SearchMethod
 
         options = TuneOptions(
-            target=described_by(target, target_description), templates=templates,
+            target=described_by(target, target_description), templates=templates, predict_variants=predict_variants,
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
             fresh=fresh, replace=replace, max_weights=max_weights, user_store=user_store, transfer=transfer,
             check_only=check_only, inputs=inputs or (), reference=reference or (),

@@ -149,7 +149,8 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     lines += [f"@{name} is neither run nor timed: {why}" for name, why in result.not_run.items()]
     if result.coverage:
         lines.append(result.coverage)
-    lines += [part.words for part in (result.one_shot, result.transfer) if part is not None]
+    parts = (result.one_shot, result.transfer, result.predicted)
+    lines += [part.words for part in parts if part is not None]
     lines += [f"note: {note}" for note in result.notes]
     elsewhere = [d.name for d in result.dispatches if not as_in_program(d)]
     if elsewhere:

@@ -49,13 +49,25 @@ def opened_corpora(
             if given:
                 corpora[Place.GIVEN] = Corpus.of_store(opened.enter_context(given_store(given)))
             try:
-                if user_file is not None and user_file.exists() and not (run.file and user_file.samefile(run.file)):
-                    users = RecordStore.open(user_file, read_only=True, timeout_s=PATIENCE_S)
+                users = users_beside(run, user_file)
+                if users is not None:
                     corpora[Place.USER] = Corpus.of_store(opened.enter_context(users))
             except (UserError, OSError) as error:
                 note(f"the run does not begin from your store over all runs: {error}")
         corpora[Place.SHIPPED] = shipped_corpus(note, shipped)
         yield corpora
+
+
+def users_beside(run: RecordStore, user_file: Path | None) -> RecordStore | None:
+    """Open the user's store to read it beside a run's own; None where there is none but the run's own.
+
+    Raises:
+        UserError: It is damaged or none, or another process holds it.
+        OSError: Its folder may not be entered.
+    """
+    if user_file is None or not user_file.exists() or (run.file and user_file.samefile(run.file)):
+        return None
+    return RecordStore.open(user_file, read_only=True, timeout_s=PATIENCE_S)
 
 
 def given_store(place: str) -> RecordStore:

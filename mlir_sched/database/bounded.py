@@ -2,7 +2,10 @@
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from mlir_sched.database.schema import RECORDS, TASKS
+from mlir_sched.database.schema import PROGRAMS, RECORDS, TASKS
+
+MOST_PROGRAMS = 500
+"""Most programs of a store of a user: a program of a hundred dispatches takes 10 kB."""
 
 
 def note_use(connection: Connection, task_key: str) -> None:
@@ -30,3 +33,10 @@ def _bytes_in_use(connection: Connection) -> int:
     names = ("page_count", "freelist_count", "page_size")
     pages, free, size = (int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()) for name in names)
     return (pages - free) * size
+
+
+def drop_oldest_programs(connection: Connection) -> None:
+    """Delete all programs but the :data:`MOST_PROGRAMS` that were stored last."""
+    oldest = select(PROGRAMS.c.id).order_by(PROGRAMS.c.id.desc()).offset(MOST_PROGRAMS).limit(1)
+    if (last := connection.scalar(oldest)) is not None:
+        connection.execute(delete(PROGRAMS).where(PROGRAMS.c.id <= last))

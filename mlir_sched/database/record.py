@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -105,24 +105,48 @@ class StoredTask:
 
 @dataclass(frozen=True)
 class StoredProgram:
-    """The decisions about a whole program with which a run ended.
+    """What runs decided about a whole program, and what they measured of its variants.
 
     Attributes:
         context_key: What its speed depends on beside the program (:func:`measuring_context`).
         task_keys: Keys of the tasks that the program has without any decision, sorted.
         decisions: The decisions by name, as in the program's library.
         ratio: How many times as fast as the untuned program the program is with its scripts.
+        features: Where the time of the untuned program goes, as numbers by name; empty where that is not known.
+        variants: How many times as fast as the untuned program each of its variants is without scripts, by name.
+        algorithms: How many times as fast as what it replaces each other algorithm is, both with scripts, by name.
     """
 
     context_key: str
     task_keys: tuple[str, ...]
     decisions: Mapping[str, Value]
     ratio: float
+    features: Mapping[str, float] = field(default_factory=dict)
+    variants: Mapping[str, float] = field(default_factory=dict)
+    algorithms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         """The same for equal programs in the same context."""
         return hashlib.sha256("\0".join((self.context_key, *self.task_keys)).encode()).hexdigest()[:32]
+
+    def beside(self, known: StoredProgram | None) -> StoredProgram:
+        """Return what is known after this run, given what was known before.
+
+        The faster decisions are kept, those of this run where they are the same: decisions that were measured in a
+        lucky moment do not stay for ever. Variants and algorithms that this run did not measure stay as they were.
+        """
+        if known is None:
+            return self
+        faster = known if known.decisions != self.decisions and known.ratio >= self.ratio else self
+        return replace(
+            self,
+            decisions=faster.decisions,
+            ratio=faster.ratio,
+            features=self.features or known.features,
+            variants={**known.variants, **self.variants},
+            algorithms={**known.algorithms, **self.algorithms},
+        )
 
 
 def describe(dispatch: Dispatch) -> str:

@@ -1,6 +1,7 @@
 """Tables of the record store, and how records become rows."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeAlias, TypeVar
@@ -96,6 +97,9 @@ PROGRAMS = Table(
     Column("task_keys", Text, nullable=False),
     Column("decisions", Text, nullable=False),
     Column("ratio", Float(53), nullable=False),
+    Column("features", Text, nullable=False, comment="JSON: where the time of the untuned program goes"),
+    Column("variants", Text, nullable=False, comment="JSON: ratio of every variant without scripts, by name"),
+    Column("algorithms", Text, nullable=False, comment="JSON: ratio of other algorithms to what they replace"),
     Column("created", Text, nullable=False),
 )
 
@@ -176,10 +180,14 @@ def _row_task(row: RowMapping) -> StoredTask:
     return StoredTask(**columns | {"flags": flags, "dispatch": dispatch, "target": target})
 
 
+_PROGRAM_DOCUMENTS = ("task_keys", "decisions", "features", "variants", "algorithms")
+"""Columns of a program that are JSON."""
+
+
 def program_row(program: StoredProgram) -> dict[str, Any]:
     """Return the columns of a program."""
-    kept = {"task_keys": dump_json(program.task_keys), "decisions": dump_json(program.decisions)}
-    return vars(program) | kept | {"key": program.key, "ratio": float(program.ratio), "created": utc_now()}
+    documents = {name: dump_json(getattr(program, name)) for name in _PROGRAM_DOCUMENTS}
+    return vars(program) | documents | {"key": program.key, "ratio": float(program.ratio), "created": utc_now()}
 
 
 def read_program(row: RowMapping, store: str) -> StoredProgram:
@@ -188,8 +196,13 @@ def read_program(row: RowMapping, store: str) -> StoredProgram:
 
 
 def _row_program(row: RowMapping) -> StoredProgram:
-    task_keys, decisions = tuple(json.loads(row["task_keys"])), json.loads(row["decisions"])
-    return StoredProgram(row["context_key"], task_keys, decisions, row["ratio"])
+    task_keys, *documents = (json.loads(row[name]) for name in _PROGRAM_DOCUMENTS)
+    decisions, *numbers = map(dict, documents)
+    features, variants, algorithms = ({name: float(each[name]) for name in each} for each in numbers)
+    if not all(0 < ratio < math.inf for ratio in (*variants.values(), *algorithms.values())):
+        raise ValueError("a ratio that is not positive")
+    known = row["context_key"], tuple(task_keys), decisions, row["ratio"]
+    return StoredProgram(*known, features, variants, algorithms)
 
 
 def read_work_cost(row: RowMapping, store: str) -> WorkCost:

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, literal, or_, select
 
-from mlir_sched.database.bounded import drop_longest_unused, note_use
+from mlir_sched.database.bounded import drop_longest_unused, drop_oldest_programs, note_use
 from mlir_sched.database.engine import (
     Patience,
     StoreOutageError,
@@ -209,11 +209,17 @@ class RecordStore:
         settled, self._settled = self._settled, []
         return tuple(settled)
 
-    def settle_bounded(self, measured: Iterable[tuple[StoredTask, Sequence[Record]]], most_bytes: int) -> None:
-        """Settle the records of tasks, which are added, too, in one call: all or none.
+    def settle_bounded(
+        self,
+        measured: Iterable[tuple[StoredTask, Sequence[Record]]],
+        most_bytes: int,
+        programs: Sequence[StoredProgram] = (),
+    ) -> None:
+        """Settle the records of tasks, which are added, too, and programs, in one call: all or none.
 
         What lasts is stored beside failures that may not. Tasks that were used longest ago are dropped with their
-        records where the store takes more than ``most_bytes`` then; it has to be an SQLite file.
+        records where the store takes more than ``most_bytes`` then, and old programs (:func:`drop_oldest_programs`);
+        it has to be an SQLite file.
 
         Raises:
             UserError: Runs go on with the store, so that nothing may be dropped from it.
@@ -228,6 +234,9 @@ class RecordStore:
                 note_use(connection, task.key)
                 for record in records:
                     _settled(connection, record, since=sys.maxsize if record.outcome.is_lasting else 0)
+            for program in programs:
+                self._keep_program(connection, program)
+            drop_oldest_programs(connection)
             drop_longest_unused(connection, most_bytes)
 
         self._database.in_turn(write)
@@ -334,20 +343,18 @@ class RecordStore:
     # Programs
 
     def keep_program(self, program: StoredProgram) -> None:
-        """Store the decisions about a program, unless the store has other, faster ones for this program and context.
+        """Store what a run decided about a program and measured of it.
 
-        A newer measurement of the same decisions takes the place of the older one, whichever is faster: decisions that
-        were measured in a lucky moment do not stay for ever.
+        What is known of the program in this context is kept beside that (:meth:`StoredProgram.beside`).
         """
         with self._database.writing() as connection:
-            row = connection.execute(select(PROGRAMS).where(PROGRAMS.c.key == program.key)).mappings().first()
-            known = None if row is None else read_program(row, self.name)
-            if known is None or known.decisions == program.decisions or program.ratio > known.ratio:
-                replace_row(connection, PROGRAMS, ("key",), program_row(program))
+            self._keep_program(connection, program)
 
-    def programs(self, context_key: str) -> tuple[StoredProgram, ...]:
-        """Return the programs of a context, the last one that was stored first."""
-        query = select(PROGRAMS).where(PROGRAMS.c.context_key == context_key).order_by(PROGRAMS.c.id.desc())
+    def programs(self, context_key: str | None = None) -> tuple[StoredProgram, ...]:
+        """Return the programs of a context, by default of all, the last one that was stored first."""
+        query = select(PROGRAMS).order_by(PROGRAMS.c.id.desc())
+        if context_key is not None:
+            query = query.where(PROGRAMS.c.context_key == context_key)
         return tuple(read_program(row, self.name) for row in self._database.rows(query))
 
     # Searches
@@ -443,6 +450,11 @@ class RecordStore:
             record, since = self._kept[0]
             self._settled.append(self.settle(record, since=since))
             del self._kept[0]
+
+    def _keep_program(self, connection: Connection, program: StoredProgram) -> None:
+        row = connection.execute(select(PROGRAMS).where(PROGRAMS.c.key == program.key)).mappings().first()
+        known = None if row is None else read_program(row, self.name)
+        replace_row(connection, PROGRAMS, ("key",), program_row(program.beside(known)))
 
     def _check_tasks(self, records: Sequence[Record]) -> None:
         keys = sorted({record.task_key for record in records})

@@ -12,7 +12,7 @@ from typing import Self
 from platformdirs import user_data_path
 
 from mlir_sched.database.engine import StoreOutageError
-from mlir_sched.database.record import Record, StoredTask
+from mlir_sched.database.record import Record, StoredProgram, StoredTask
 from mlir_sched.database.store import RecordStore
 from mlir_sched.errors import UserError
 
@@ -80,6 +80,7 @@ class UserStore:
         self._file = None if same else file
         self._store: RecordStore | None = None
         self._waiting: list[tuple[StoredTask, Sequence[Record]]] = []
+        self._programs: list[StoredProgram] = []
         self.note = ""
 
     @property
@@ -96,9 +97,17 @@ class UserStore:
             self._waiting.append((task, records))
             self._try(ATTEMPT_S)
 
+    def add_program(self, program: StoredProgram) -> None:
+        """Add what a run decided about a program and measured of it, as :meth:`add` does."""
+        if self._file is not None:
+            self._programs.append(program)
+            self._try(ATTEMPT_S)
+
     def finish(self, *, wait: bool = False) -> None:
         """Add what another process kept from being added until now; what it still keeps is given up."""
-        if self._waiting and (held := self._try(LAST_ATTEMPT_S if wait else ATTEMPT_S)) is not None:
+        if not self._waiting and not self._programs:
+            return
+        if (held := self._try(LAST_ATTEMPT_S if wait else ATTEMPT_S)) is not None:
             self._give_up(held)
 
     def __enter__(self) -> Self:
@@ -118,19 +127,19 @@ class UserStore:
         try:
             self._store = self._store or _opened(self._file, wait_s)
             self._store.wait_for_locks(wait_s)
-            self._store.settle_bounded(self._waiting, MOST_BYTES)
+            self._store.settle_bounded(self._waiting, MOST_BYTES, self._programs)
         except StoreOutageError as error:
             if error.is_held:
                 return error
             self._give_up(error)
         except (UserError, OSError) as error:  # which looking at a file raises whose folder may not be entered
             self._give_up(error)
-        self._waiting = []
+        self._waiting, self._programs = [], []
         return None
 
     def _give_up(self, error: Exception) -> None:
         self.note = f"not all that this run measured is in your store over all runs: {error}"
-        self._file, self._waiting = None, []
+        self._file, self._waiting, self._programs = None, [], []
 
     def _close(self) -> None:
         if self._store is not None:

@@ -23,7 +23,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tensors.values import digests_of
-from mlir_sched.tuned_folder.result import DispatchResult, TuneResult, Weights
+from mlir_sched.tuned_folder.result import DispatchResult, PredictedVariants, TuneResult, Weights
 from mlir_sched.tuned_folder.transferred import SourceResult, TransferResult
 from mlir_sched.tuning.one_shot import OneShotProgram
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -105,6 +105,7 @@ def result_of(
         measured=emitted.was_run,
         transfer=_transferred(best),
         one_shot=best.chosen() if isinstance(best, OneShotProgram) else None,
+        predicted=_predicted(variants),
     )
 
 
@@ -128,6 +129,12 @@ def _transferred(best: ProgramSearch) -> TransferResult | None:
         reach_held=float(np.mean(held)) if held else None,
         reach_judged=len(reached),
     )
+
+
+def _predicted(variants: BuiltVariants) -> PredictedVariants | None:
+    """Return what was predicted of the variants; None for nothing."""
+    found = variants.foreseen
+    return PredictedVariants(found.programs, found.order) if found else None
 
 
 def _source(source: Source, target: Target) -> SourceResult:

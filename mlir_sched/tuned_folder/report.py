@@ -78,7 +78,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 {_model_accuracy(result)}</p>
 {f"<p>{_escape(result.one_shot.words)}.</p>" if result.one_shot else ""}
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
-{_transfer(result)}
+{_transfer(result)}{f"<p>{_escape(result.predicted.words)}.</p>" if result.predicted else ""}
 {failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}{_notes(result)}
 {_program_curve(result)}<h2>Best so far against trials</h2>
 {_image("Best speed-up so far against trials", picture)}

@@ -248,6 +248,25 @@ class ProgramCurve:
 
 
 @dataclass(frozen=True)
+class PredictedVariants:
+    """Which variants of the program other programs spoke for.
+
+    Attributes:
+        programs: How many programs the prediction was made from.
+        order: The variants that had a chance, the most promising first.
+    """
+
+    programs: int
+    order: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What was predicted, in one sentence."""
+        first = ", then ".join(self.order) or "none beside the default"
+        return f"variants by prediction from {self.programs} programs: {first}"
+
+
+@dataclass(frozen=True)
 class TuneResult:
     """The result of ``tune``.
 
@@ -292,6 +311,7 @@ class TuneResult:
         measured: Whether programs were run. If not, all times are estimates of a model, and no numbers were checked.
         transfer: What the search began from; None where nothing was looked for, or nothing searched.
         one_shot: What candidates were chosen from without a search (0 trials); None for a search.
+        predicted: Which variants were predicted to be the fastest; None where nothing was predicted.
     """
 
     summary_version: int = field(default=SUMMARY_VERSION, init=False)
@@ -328,6 +348,7 @@ class TuneResult:
     measured: bool = True
     transfer: TransferResult | None = None
     one_shot: OneShotResult | None = None
+    predicted: PredictedVariants | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -370,6 +391,8 @@ class TuneResult:
             data["transfer"] |= _summarised(self.transfer)
         if self.one_shot is not None:
             data["one_shot"] |= _summarised(self.one_shot)
+        if self.predicted is not None:
+            data["predicted"] |= _summarised(self.predicted)
         for entry, dispatch in zip(data["dispatches"], self.dispatches, strict=True):
             entry |= _summarised(dispatch)
         return data
@@ -380,9 +403,12 @@ SUMMARISED: Mapping[type, tuple[str, ...]] = {
     DispatchResult: ("speedup",),
     TransferResult: ("words",),
     OneShotResult: ("words",),
+    PredictedVariants: ("words",),
 }
 """The properties that ``summary.json`` has behind the fields of a class."""
 
 
-def _summarised(result: ProgramResult | DispatchResult | TransferResult | OneShotResult) -> dict[str, Any]:
+def _summarised(
+    result: ProgramResult | DispatchResult | TransferResult | OneShotResult | PredictedVariants,
+) -> dict[str, Any]:
     return {name: getattr(result, name) for name in SUMMARISED[type(result)]}

@@ -66,12 +66,14 @@ class AlgorithmChoice:
         algorithms: The algorithms that sites of the model's variants may have.
         bound: The bound of the program's weights.
         left_out: Why algorithms are not used, by name.
+        ratios: How many times as fast as what it replaces each algorithm is of which all was measured, by name.
     """
 
     run: TuningRun
     algorithms: OtherAlgorithms
     bound: WeightBound = NO_BOUND
     left_out: dict[str, str] = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
         """Return the other algorithms for sites of a program; none where too little of the budget is left."""
@@ -108,6 +110,9 @@ class AlgorithmChoice:
         """
         call_s, tunable = program.call_s(), {task.key for task in program.tasks}
         why = {a.site.name: _why_not(a, call_s, tunable) for a in found}
+        judged = [a for a in found if why[a.site.name] not in (NO_SCRIPTS, NOT_MEASURED)]
+        seconds_of = {a.name: (a.gone_s(call_s), a.made_s(call_s)) for a in judged}
+        self.ratios |= {name: gone_s / made_s for name, (gone_s, made_s) in seconds_of.items() if gone_s and made_s}
         pays = [a for a in found if not why[a.site.name]]
         why |= above_together(pays, call_s, self.bound, program.built.model)
         names = self.run.decide("algorithms", lambda: [name for name, reason in why.items() if not reason])

@@ -13,6 +13,8 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.models import SharedCostModel
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.profile_features import profile_features
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -101,17 +103,35 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
     return closest.decisions
 
 
-def keep_decisions(
-    store: RecordStore, context_key: str, default: Model, decisions: Mapping[str, Value], ratio: float
-) -> None:
-    """Keep what a run decided about a program, unless the store knows something faster.
+def tuned_program(
+    context_key: str,
+    built: Sequence[BuiltVariant],
+    target: Target,
+    decisions: Mapping[str, Value],
+    ratio: float,
+    algorithms: Mapping[str, float],
+) -> StoredProgram:
+    """Return what is kept of a program at the end of a run, with what was measured of its variants without scripts.
 
     Args:
-        store, context_key, default: As in :func:`known_decisions`.
+        context_key: As in :func:`known_decisions`.
+        built: The variants, the default first.
+        target: The machine, with the threads of the run.
+        decisions: What the run decided about the program.
         ratio: How many times as fast as the untuned program the program is with its scripts.
+        algorithms: As of :class:`StoredProgram`.
     """
-    task_keys = tuple(sorted({task.key for task in default.tasks}))
-    store.keep_program(StoredProgram(context_key, task_keys, decisions, ratio))
+    default, *others = built
+    own = [b for b in others if b.was_run and not b.variant.plan.local_sync and not b.variant.plan.algorithms]
+    return StoredProgram(
+        context_key,
+        tuple(sorted({task.key for task in default.model.tasks})),
+        decisions,
+        ratio,
+        profile_features(default, target) if default.was_run else {},
+        {b.variant.plan.whole.name: b.measured.ratio for b in own},
+        algorithms,
+    )
 
 
 def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) -> str:

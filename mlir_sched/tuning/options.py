@@ -39,6 +39,9 @@ class TuneOptions:
         templates: Try first, for every dispatch, what transform modules guess from its sizes and the machine's, in half
             of a round at most. By default on without a search and off with one: docs/search-strategies.md says what it
             is worth.
+        predict_variants: Compile only those variants of the program, at most two, that are predicted to be the fastest
+            from what runs on eight or more programs measured on this machine (the run's store, the user's store). Off
+            by default: docs/search-strategies.md says what it is worth.
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
@@ -67,6 +70,7 @@ class TuneOptions:
     device: str | None = None
     round_size: int = 8
     templates: bool | None = None
+    predict_variants: bool = False
     fresh: bool = False
     replace: bool = False
     max_weights: float | None = None
@@ -136,8 +140,12 @@ class TuneOptions:
 
     def search_key(self) -> tuple[int | str, ...]:
         """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold."""
-        way = {"templates": self.uses_templates, "one-shot": self.is_one_shot}
-        return self.seed, self.round_size, *(name for name, chosen in way.items() if chosen)
+        asked = {
+            "templates": self.uses_templates,
+            "one-shot": self.is_one_shot,
+            "predicted variants": self.predict_variants,
+        }
+        return self.seed, self.round_size, *(name for name, is_on in asked.items() if is_on)
 
     def bounds(self) -> dict[str, str]:
         """Return what bounds programs: a part of the keys of runs and of decisions about programs; empty by default."""

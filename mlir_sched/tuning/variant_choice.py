@@ -9,13 +9,15 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.variants.compile_policy import CompilePolicy, Sites
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.compile_policy import CompilePolicy, Foreseen, Sites
+from mlir_sched.program.variants.profile_features import profile_features
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -23,6 +25,7 @@ from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.variant_prediction import KnownPrograms, predicted
 
 T = TypeVar("T")
 COVERING_BUILDS = 10.0
@@ -49,6 +52,8 @@ class VariantChoice(CompilePolicy):
             trials, which compiles all variants.
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
         context_key: What the speed of programs depends on beside the program, and what bounds them.
+        target: The machine, with the threads of the run.
+        programs: What variants are predicted from; None where they are not to be.
         timing_s: Estimated seconds to time a variant; 0 until they are known.
         build_s: Estimated seconds to compile a variant; 0 until they are known.
     """
@@ -57,8 +62,9 @@ class VariantChoice(CompilePolicy):
     key: str
     until: float
     end: float
-    threads: int
     context_key: str
+    target: Target
+    programs: KnownPrograms | None = None
     timing_s: float = 0.0
     build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
@@ -67,17 +73,33 @@ class VariantChoice(CompilePolicy):
 
     @classmethod
     def of(
-        cls, path: Path, target: Target, options: TuneOptions, store: RecordStore, start: float, *, generation: int = 0
+        cls,
+        path: Path,
+        target: Target,
+        options: TuneOptions,
+        store: RecordStore,
+        start: float,
+        *,
+        generation: int = 0,
+        user_file: Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Return the choice of a run on a model file that began at ``start``, in a generation of the store."""
+        """Return the choice of a run on a model file that began at ``start``, in a generation of the store.
+
+        Args:
+            user_file: The user's store; None for none.
+            note: Is told what costs predictions.
+        """
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
         own = (options.minutes, options.seed, generation, digests_of(options.values), *options.bounds().items())
-        run = (*model, target.key, *own, *(("one-shot",) if options.is_one_shot else ()))
+        predicts = ("predicted variants",) if options.predict_variants else ()
+        run = (*model, target.key, *own, *predicts, *(("one-shot",) if options.is_one_shot else ()))
         key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         context_key = measuring_context(target, generation=generation, **options.bounds())
         until, end = start + compiling_s(options), start + searching_s(options)
-        return cls(store, key, until, end, target.cores, context_key)
+        programs = KnownPrograms(store, user_file, context_key, note) if predicts and not options.fresh else None
+        return cls(store, key, until, end, context_key, target, programs)
 
     def known(self, default: Model) -> Mapping[str, Value]:
         """Return what an earlier run decided about this program, or a similar one; nothing in a run by trials."""
@@ -121,6 +143,24 @@ class VariantChoice(CompilePolicy):
         """
         self._favoured = self._decide("expected", lambda: name)
         return self._favoured
+
+    @property
+    def foresees(self) -> bool:
+        """Whether the user wants variants to be predicted, and enough programs were known when the run began."""
+        return self.programs is not None and self._decide("foresees", self.programs.are_enough)
+
+    def foreseen(self, default: BuiltVariant, variants: Sequence[Variant]) -> Foreseen | None:
+        """Return what is predicted of variants, the same in every run that goes on with this one."""
+        if self.programs is None or not self.foresees:
+            return None
+        known, plans = self.programs, [variant.plan for variant in variants]
+
+        def now() -> dict[str, Any]:
+            found = asdict(predicted(known.all(), profile_features(default, self.target), plans))
+            return found | {"order": list(found["order"])}
+
+        found = self._decide("foreseen", now)
+        return Foreseen(tuple(found["order"]), found["ratios"], found["programs"])
 
     def refines_at_once(self) -> bool:
         """Say whether only what refines the variant is compiled that the default's profile speaks for.
@@ -175,7 +215,7 @@ class VariantChoice(CompilePolicy):
         A program that takes almost :data:`~mlir_sched.program.variants.choosing.SHORT_S` is above it in one process and
         below it in another: a resumed run would have other variants, and so begin anew.
         """
-        return self._decide(f"short-{self.threads}", lambda: list(names))
+        return self._decide(f"short-{self.target.cores}", lambda: list(names))
 
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""

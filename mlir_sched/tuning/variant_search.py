@@ -45,12 +45,14 @@ class SearchResult:
         interrupted: Whether the user stopped it.
         stopped: Why the machine's failures stopped it; empty when they did not.
         left_out: Why other algorithms for parts of the program are not used, by name.
+        algorithms: How many times as fast as what it replaces each other algorithm is that was measured, by name.
     """
 
     best: ProgramSearch
     others: tuple[ProgramSearch, ...]
     interrupted: bool
     left_out: Mapping[str, str]
+    algorithms: Mapping[str, float]
     stopped: str = ""
 
     @property
@@ -142,8 +144,9 @@ class VariantSearch:
         best = min(self.left, key=ProgramSearch.expected_s)
         others = tuple(program for program in self.programs if program is not best)
         left_out = self.algorithms.left_out if self.algorithms else {}
+        ratios = self.algorithms.ratios if self.algorithms else {}
         kept = best.continued_on(best.built) if best.extra else best
-        return SearchResult(kept, others, interrupted, left_out, stopped)
+        return SearchResult(kept, others, interrupted, left_out, ratios, stopped)
 
     def _keep_end(self, number: int, program: ProgramSearch, allowance: Allowance) -> None:
         """Keep where a turn by time ended, so that a resumed run ends it there."""

@@ -76,6 +76,12 @@ def test_what_a_run_measures_is_in_the_users_store_too(tuned: tuple[Path, Ended]
     folder, ended = tuned
     assert everything_in(folder / "user.sqlite") == everything_in(folder / "tuned" / "records.sqlite")
     assert not [note for note in json.loads(ended.out)["notes"] if "store" in note]
+    with RecordStore.open(folder / "user.sqlite", read_only=True) as users:
+        (program,) = users.programs()
+    with RecordStore.open(folder / "tuned" / "records.sqlite", read_only=True) as own:
+        assert own.programs() == (program,)
+    assert program.features
+    assert program.variants
 
 
 @pytest.mark.landing

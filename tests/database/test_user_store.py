@@ -15,8 +15,8 @@ from typing import NoReturn
 import pytest
 from stored_records import CONTEXT, TASK, fill_store, make_record
 
-from mlir_sched.database import RecordStore, engine, user_store
-from mlir_sched.database.record import Record, StoredTask
+from mlir_sched.database import RecordStore, bounded, engine, user_store
+from mlir_sched.database.record import Record, StoredProgram, StoredTask
 from mlir_sched.database.user_store import VARIABLE, UserStore, user_store_file
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome
@@ -283,6 +283,23 @@ def test_the_tasks_used_longest_ago_make_room(file: Path, own: RecordStore, monk
     kept = stored(file)
     assert len(kept.get("e", ())) < 180, "one task alone is bounded, too"
     assert file.stat().st_size < 500_000 + 200_000
+
+
+def test_programs_are_added_too_and_only_the_last_ones_stay(
+    file: Path, own: RecordStore, holder: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "MOST_PROGRAMS", 3)
+    programs = [StoredProgram(CONTEXT, (f"task {n}",), {}, 1.5, {"f": 1.0}, {"O3": 0.5}) for n in range(5)]
+    with UserStore(file, own) as users:
+        for program in programs[:3]:
+            users.add_program(program)
+        holder.execute("ROLLBACK")
+        users.add(*of_task("a"))
+        for program in programs[3:]:
+            users.add_program(program)
+        assert users.note == ""
+    with RecordStore.open(file, read_only=True) as store:
+        assert store.programs() == (programs[4], programs[3], programs[2])
 
 
 def test_a_run_with_the_same_store_adds_nothing_twice(own: RecordStore) -> None:

@@ -120,6 +120,7 @@ def test_an_algorithm_whose_dispatches_are_faster_is_used(search: Callable[..., 
     found = search(evaluator, planned)
     assert found.best.built is COMPOSED
     assert planned.asked == [[SITE]]
+    assert found.algorithms == pytest.approx({NAME: 5.0})
     assert not found.left_out
     assert not found.others
     assert found.tried == len(evaluator.measured) == 96, "nothing was tried twice, and nothing is forgotten"
@@ -134,6 +135,7 @@ def test_an_algorithm_whose_dispatches_are_slower_is_left_out(search: Callable[.
     assert found.best.built is PROGRAM
     assert planned.asked == []
     assert found.left_out == {NAME: "its dispatches take 250 us more per run"}
+    assert found.algorithms == pytest.approx({NAME: 0.8})
     assert {s.task.name for s in found.best.searches} == {"rest", "direct"}
     assert found.tried == len(evaluator.measured) == 96
     assert "products" not in evaluator.measured[60:], "the rest of the budget is for the program's own dispatches"
@@ -186,7 +188,8 @@ def test_an_algorithm_with_an_unmeasured_dispatch_is_left_out(
     search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mlir_sched.tuning.program_search.ProgramSearch.call_s", lambda _: {DIRECT.key: 1.0})
-    assert search(speedups(10.0), Planned()).left_out == {NAME: NOT_MEASURED}
+    found = search(speedups(10.0), Planned())
+    assert (found.left_out, found.algorithms) == ({NAME: NOT_MEASURED}, {})
 
 
 @pytest.mark.parametrize(("share", "tried"), [(LEAST_SHARE / 2, False), (2 * LEAST_SHARE, True)])

@@ -10,22 +10,25 @@ from typing import cast
 import iree_cases as cases
 import pytest
 from channels_first_networks import SHAPES, two_shapes
+from plans import convolution_sites, flagged
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.outcome import Timing
 from mlir_sched.program import building
-from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants import programs
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import LAYOUT
+from mlir_sched.program.variants.profile_features import FEATURES
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.journal import known_decisions
+from mlir_sched.tuning.journal import known_decisions, tuned_program
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.variant_choice import VariantChoice
 
@@ -60,6 +63,43 @@ def test_a_newer_measurement_of_the_same_decisions_takes_the_place_of_a_lucky_on
     for variant, ratio in (("a", 9.0), ("b", 3.0), ("a", 2.0), ("b", 3.0)):
         store.keep_program(program("xyz", variant, ratio))
     assert [(found.decisions["variant"], found.ratio) for found in store.programs(CONTEXT)] == [("b", 3.0)]
+
+
+def test_variants_that_lost_are_kept_and_those_of_an_earlier_run_beside_them(store: RecordStore) -> None:
+    first = replace(program("xyz", "a", 3.0), features={"f": 1.0}, variants={"a": 2.0, "b": 0.5}, algorithms={"w": 1.1})
+    store.keep_program(first)
+    assert store.programs(CONTEXT) == store.programs() == (first,)
+    store.keep_program(replace(program("xyz", "c", 2.0), variants={"b": 0.7, "c": 1.2}, algorithms={"v": 0.9}))
+    variants, algorithms = {"a": 2.0, "b": 0.7, "c": 1.2}, {"w": 1.1, "v": 0.9}
+    both = replace(first, variants=variants, algorithms=algorithms)
+    assert store.programs(CONTEXT) == (both,), "the decisions of the faster run stay"
+    store.keep_program(replace(program("xyz", "d", 4.0), features={"f": 2.0}))
+    assert store.programs(CONTEXT) == (replace(both, decisions={"variant": "d"}, ratio=4.0, features={"f": 2.0}),)
+
+
+def built(variant: Variant, ratio: float, *, estimated: bool = False) -> BuiltVariant:
+    found = Timing(1e-3 / ratio, 1e-3 / ratio, 1e-3 / ratio, 0 if estimated else 9, ratio, ratio, ratio)
+    profile = ProgramProfile({"product": 1e-3}, {"product": 1})
+    return BuiltVariant(variant, model_of("y", "x", "x"), b"", found, (), profile)
+
+
+def test_a_run_keeps_what_it_measured_of_variants_without_scripts() -> None:
+    layout = flagged(LAYOUT)
+    winograd = replace(layout, plan=layout.plan.with_algorithms(convolution_sites("9x9x64x64")))
+    variants = flagged("default"), layout, flagged("O3").in_calling_thread(), winograd
+    found = tuned_program(
+        CONTEXT, [built(each, 1.0 + n) for n, each in enumerate(variants)], cases.TARGET, WINOGRAD, 5.0, {"w": 1.3}
+    )
+    assert found.task_keys == ("x", "y")
+    assert (found.decisions, found.ratio, found.algorithms) == (WINOGRAD, 5.0, {"w": 1.3})
+    assert found.variants == {LAYOUT: 2.0}, "those of the whole program on the run's threads"
+    assert set(found.features) == set(FEATURES)
+
+
+def test_estimates_are_kept_as_no_measurement() -> None:
+    variants = [built(flagged(name), 2.0, estimated=True) for name in ("default", "O3")]
+    found = tuned_program(CONTEXT, variants, cases.TARGET, {}, 2.0, {})
+    assert (found.variants, found.features) == ({}, {})
 
 
 @pytest.mark.parametrize(

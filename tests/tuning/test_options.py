@@ -58,3 +58,9 @@ def test_values_make_another_run_but_no_other_search() -> None:
 def test_a_number_out_of_its_range_is_refused_with_its_name(name: str, value: Any) -> None:
     with pytest.raises(UserError, match=name):
         replace(TuneOptions(), **{name: value})
+
+
+def test_predicted_variants_tell_searches_apart() -> None:
+    plain, predicting = TuneOptions(trials=8), TuneOptions(trials=8, predict_variants=True)
+    assert plain.search_key() == (0, 8)
+    assert predicting.search_key() == (0, 8, "predicted variants")

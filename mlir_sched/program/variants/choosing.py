@@ -17,11 +17,14 @@ from mlir_sched.program.variants.compile_policy import (
     CHOSEN_BEFORE,
     EXCEPT_FOR,
     EXTENDED,
+    FORESEEN_SLOWER,
     REFINED_AT_ONCE,
     CompilePolicy,
+    Foreseen,
     Sites,
 )
 from mlir_sched.program.variants.early_decisions import DECIDED_EARLY, DOMINATED, favoured_by_profile, is_far_faster
+from mlir_sched.program.variants.foreseeing import MOST_COMPILED, replaces
 from mlir_sched.program.variants.mending import Mending
 from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants
@@ -47,6 +50,7 @@ class BuiltVariants:
         space: The decisions between variants that the program has.
         dominant: Names of the variants that dominate all others, whether they are in ``built`` or only refined.
         repair: What was repaired of the program, in all variants; None for nothing.
+        foreseen: What was predicted of the variants; None for nothing.
     """
 
     built: tuple[BuiltVariant, ...]
@@ -55,6 +59,7 @@ class BuiltVariants:
     space: ProgramSpace = DEFAULT_ONLY
     dominant: tuple[str, ...] = ()
     repair: Repair | None = None
+    foreseen: Foreseen | None = None
 
     @property
     def tracebacks(self) -> tuple[str, ...]:
@@ -92,6 +97,8 @@ def build_variants(
     the default speaks for it. A variant that compiles to the same code as an earlier variant is neither in ``built``
     nor in ``left_out``. On several threads a short program is also timed in the calling thread, under every variant.
 
+    Where the policy predicts variants, the first of them that compile are all that are compiled beside the default.
+
     A program of a form that IREE compiles wrong is repaired in all variants, the default too; plain ``iree-compile``'s
     code is run once to say how it differs.
 
@@ -126,6 +133,7 @@ def build_variants(
         ProgramSpace(plans, rewritten.sites),
         tuple(choosing.dominant),
         found_wrong,
+        choosing.foreseen,
     )
 
 
@@ -140,7 +148,8 @@ class _Choosing:
         bound: The bound of their weights.
         left_out: Why variants are left out so far, by name.
         errors: Tracebacks of mlir-sched's own errors so far.
-        dominant: Those of :data:`DECIDED_EARLY` that dominate all others.
+        dominant: Names of the variants that dominate all others.
+        foreseen: What is predicted of the variants; None for nothing.
     """
 
     programs: Programs
@@ -151,13 +160,18 @@ class _Choosing:
     left_out: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     dominant: list[str] = field(default_factory=list)
+    foreseen: Foreseen | None = None
 
     def run(self, rewritten: RewrittenVariants) -> None:
         """Compile and time the variants."""
         self.policy.note_costs(call_s=0.0, build_s=self.default.build_s)
         early, favoured = [variant for variant in self.variants if variant.name in DECIDED_EARLY], ""
-        if self.policy.hurried:
+        if self.policy.hurried or self.policy.foresees:
             self._learn_how_long_calls_take()
+        self.foreseen = self.policy.foreseen(self.default, self.variants) if self.default.profile else None
+        if self.foreseen is not None:
+            self._take_foreseen(self.foreseen, self._chosen_before(rewritten.sites))
+            return
         if self.policy.hurried and self.default.profile is not None:
             names = favoured_by_profile(self.default, [variant.name for variant in early])
             favoured = self.policy.favoured(next(iter(names), ""))
@@ -208,6 +222,26 @@ class _Choosing:
                 self.dominant, self.left_out[name] = [name], REFINED_AT_ONCE
                 return
 
+    def _take_foreseen(self, foreseen: Foreseen, chosen: Variant | None) -> None:
+        """Compile and time the variants that a prediction speaks for, behind what an earlier run chose."""
+        by_name = {variant.name: variant for variant in self.variants}
+        wanted = _behind(chosen, [by_name[name] for name in foreseen.order if name in by_name])
+        self.policy.favoured(next((variant.plan.whole.name for variant in wanted), ""))
+        built = self._build(wanted, chosen, most=MOST_COMPILED)
+        if built or self.default.timing is None:
+            self._time(self.default, distinct([self.default, *built])[1:])
+        for each in (b for b in self.timed[1:] if b.timing is not None):
+            plan = each.variant.plan
+            expected = foreseen.ratios.get(plan.whole.name, 0.0) if plan.refines else 0.0
+            self._note_dominance(plan.refines or plan.whole.name, max(each.measured.ratio, expected))
+        done = {*self.left_out, *(b.variant.plan.whole.name for b in built)}
+        self.left_out |= {name: FORESEEN_SLOWER for name in by_name if name not in done}
+
+    def _note_dominance(self, name: str, ratio: float) -> None:
+        """Note whether a variant that is so many times as fast as the default dominates all others."""
+        if self.policy.dominates(name, far_faster=is_far_faster(name, ratio, self.default)):
+            self.dominant.append(name)
+
     def _decide_early(self, early: Sequence[Variant]) -> None:
         """Compile and time variants that may dominate all others."""
         if built := self._build(early):
@@ -215,8 +249,7 @@ class _Choosing:
             self.timed = (self.programs.profiled(self.default), *self.timed[1:])
             ratios = {b.variant.plan.whole.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
             for name in [variant.name for variant in early if variant.name in ratios]:
-                far_faster = is_far_faster(name, ratios[name], self.default)
-                self.dominant += [name] if self.policy.dominates(name, far_faster=far_faster) else []
+                self._note_dominance(name, ratios[name])
 
     def _rest(self, chosen: Variant | None) -> None:
         """Compile and time the variants that have a chance beside those that were timed."""
@@ -227,7 +260,7 @@ class _Choosing:
                 self.left_out[variant.name] = DOMINATED.format(" and ".join(self.dominant))
         wanted = [variant for variant in others if variant.name not in self.left_out]
         if chosen and chosen.plan.whole.name not in done:
-            wanted = [chosen, *(v for v in wanted if v.plan not in (chosen.plan.whole, chosen.plan.base.whole))]
+            wanted = _behind(chosen, wanted)
         built = self._build(_in_order(wanted, chosen), chosen)
         if self.dominant:
             if built:
@@ -242,14 +275,21 @@ class _Choosing:
             plans = [built.variant.plan for built in self.timed[1:]]
             self.dominant += [p.refines or p.whole.name for p in plans if p.whole == chosen.plan.whole]
 
-    def _build(self, variants: Sequence[Variant], chosen: Variant | None = None) -> list[BuiltVariant]:
+    def _build(
+        self, variants: Sequence[Variant], chosen: Variant | None = None, most: int | None = None
+    ) -> list[BuiltVariant]:
         """Compile variants, in their order, without timing them; those that fail or are not wanted are left out.
 
         Args:
             chosen: The one that an earlier run decided on; None without such decisions.
+            most: How many are enough, none of them in the place of another one; None for all.
         """
         built, model = list[BuiltVariant](), self.default.model
         for variant in variants:
+            if len(built) == most:
+                break
+            if most is not None and any(replaces(b.variant.plan, variant.plan) for b in built):
+                continue
             others = [b.variant for b in (*self.timed[1:], *built)]
             extended = any(other.plan.extends(variant.plan) for other in others)
             has_chosen = chosen is not None and chosen.plan.whole in [other.plan.whole for other in others]
@@ -316,6 +356,13 @@ class _Choosing:
             if plan.algorithms:
                 return self.programs.planned(plan)
         return next(variant for variant in self.variants if variant.plan == plan.base)
+
+
+def _behind(chosen: Variant | None, variants: Sequence[Variant]) -> list[Variant]:
+    """Return variants behind the one that an earlier run chose, if there is one, without what it was made from."""
+    if chosen is None:
+        return list(variants)
+    return [chosen, *(v for v in variants if v.plan not in (chosen.plan.whole, chosen.plan.base.whole))]
 
 
 def _in_order(variants: Sequence[Variant], chosen: Variant | None) -> list[Variant]:

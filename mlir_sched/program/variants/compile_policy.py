@@ -1,7 +1,9 @@
 """What decides which program variants are compiled, and why variants are left out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
 
@@ -15,12 +17,30 @@ REFINED_AT_ONCE = "the variant that refines it was compiled at once"
 """Why a variant is left out that is no faster with scripts than another one, and that the profile speaks for."""
 NOT_SETTLED = "without a search only what the store knows or the profile speaks for is compiled beside the default"
 """Why a variant is left out of a run without a search."""
-NOT_TRIED = NO_TIME_TO_COMPILE, EXTENDED, CHOSEN_BEFORE, REFINED_AT_ONCE, NOT_SETTLED
+FORESEEN_SLOWER = "others are predicted to be faster"
+"""Why a variant is left out by a prediction."""
+NOT_TRIED = NO_TIME_TO_COMPILE, EXTENDED, CHOSEN_BEFORE, REFINED_AT_ONCE, NOT_SETTLED, FORESEEN_SLOWER
 """Why variants are left out that were not compiled."""
 EXCEPT_FOR = "it competes except for {}: {}"
 """What becomes of a variant of which IREE does not compile some sites, and what it says of the whole variant."""
 Sites = list[list[str]]
 """Sites as JSON data."""
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What is predicted of a program's variants.
+
+    Attributes:
+        order: Names of the variants that have a chance, the most promising first.
+        ratios: How many times as fast as the default each is predicted to be, without its scripts, by name; of a
+            variant that refines another one, what it refines.
+        programs: From how many programs that follows.
+    """
+
+    order: tuple[str, ...]
+    ratios: Mapping[str, float]
+    programs: int
 
 
 class CompilePolicy:
@@ -88,6 +108,20 @@ class CompilePolicy:
 
     def note_costs(self, *, call_s: float, build_s: float) -> None:
         """Hear how many seconds the default takes per call, 0 at first, and took to be compiled, as others may."""
+
+    @property
+    def foresees(self) -> bool:
+        """Whether variants may be predicted, which takes the profile of the default."""
+        return False
+
+    def foreseen(self, default: BuiltVariant, variants: Sequence[Variant]) -> Foreseen | None:  # noqa: ARG002
+        """Return what is predicted of the variants of a program; None where nothing is.
+
+        Args:
+            default: The default, with its profile.
+            variants: All others.
+        """
+        return None
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread, given those short by now."""

@@ -61,13 +61,17 @@ class OtherAlgorithm:
         """Return the seconds per run of the program that the calls take which the algorithm takes away."""
         return sum(calls * call_s.get(key, 0.0) for key, calls in self.gone.items())
 
+    def made_s(self, call_s: Mapping[str, float]) -> float:
+        """Return the seconds per run of the program that the calls take which the algorithm brings."""
+        return sum(task.weight * call_s.get(task.key, 0.0) for task in self.made)
+
     def saved_s(self, call_s: Mapping[str, float]) -> float:
         """Return the seconds per run of the program that the algorithm saves; below 0 where it costs time.
 
         Args:
             call_s: Seconds per call by task key; a task whose seconds are not known counts as none.
         """
-        return self.gone_s(call_s) - sum(task.weight * call_s.get(task.key, 0.0) for task in self.made)
+        return self.gone_s(call_s) - self.made_s(call_s)
 
 
 class OtherAlgorithms(Protocol):

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import time
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from counted_programs import Counted
 from fixed_targets import FIXED
-from speedups import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.program import rewrites
-from mlir_sched.program.building import Attempt
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import DOMINATED, LAYOUT
-from mlir_sched.program.variants.programs import Programs, Source
-from mlir_sched.program.variants.rewritten import RewrittenVariants
-from mlir_sched.tasks import Model
+from mlir_sched.program.variants.programs import Source
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.variant_choice import VariantChoice
 
@@ -33,49 +25,12 @@ CALL_S, BUILD_S = 1.9, 20.0
 SECONDS: Mapping[str, float] = {"default": CALL_S, LAYOUT: CALL_S / 4}
 
 
-@dataclass(frozen=True)
-class Counted(Programs):
-    """Programs by name, of so many seconds per call, that take no time; what is compiled and timed is noted."""
-
-    compiled: list[str] = field(default_factory=list)
-    timed: list[tuple[str, ...]] = field(default_factory=list)
-
-    @contextmanager
-    def rewriting(self) -> Iterator[Callable[[], RewrittenVariants]]:
-        yield lambda: RewrittenVariants((Variant(Plan(rewrites.LAYOUT)),))
-
-    def build(self, variant: Variant) -> BuiltVariant:
-        self.compiled.append(variant.name)
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("code", variant.name)
-        model = Model(str(self.source.path), (), (), ())
-        return BuiltVariant(variant, model, file.getvalue(), None, (), build_s=BUILD_S)
-
-    def first(self, built: BuiltVariant) -> BuiltVariant:
-        return built
-
-    def attempt(self, variant: Variant, default: Model) -> Attempt:
-        del default
-        return Attempt(self.build(variant))
-
-    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-        self.timed.append(tuple(each.variant.name for each in built))
-        seconds = [SECONDS[each.variant.name] for each in built]
-        return tuple(replace(b, timing=timing(s, CALL_S / s)) for b, s in zip(built, seconds, strict=True)), {}
-
-    def profiled(self, built: BuiltVariant) -> BuiltVariant:
-        return self.profiled_first(built)
-
-    def profiled_first(self, built: BuiltVariant) -> BuiltVariant:
-        return replace(built, profile=ProgramProfile({"a": SECONDS[built.variant.name]}, {"a": 1}))
-
-
 @pytest.fixture
 def programs(tmp_path: Path) -> Counted:
     model = tmp_path / "model.mlir"
     model.write_text("module {}")
-    return Counted(Source(model, FIXED))
+    layout = Variant(Plan(rewrites.LAYOUT))
+    return Counted(Source(model, FIXED), SECONDS, [layout], BUILD_S)
 
 
 def test_the_layout_that_the_profile_speaks_for_is_compiled_although_the_default_took_long(

@@ -1,0 +1,93 @@
+"""Predictions of the variants of a program, from what runs on other programs measured on the same machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched.corpus.places import users_beside
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram, context_parts
+from mlir_sched.errors import UserError
+from mlir_sched.models.variant_model import VariantModel
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.program_space import VARIANT
+from mlir_sched.program.variants.compile_policy import Foreseen
+from mlir_sched.program.variants.foreseeing import foreseen, worth
+from mlir_sched.program.variants.profile_features import FEATURES
+
+LEAST_PROGRAMS = 8
+"""Fewest programs from which variants are predicted."""
+_CHOSEN = ("threads", "calls", "generation", "max_weights")
+"""Parts of a context that a user chooses: what differs in these alone was measured on the same machine."""
+
+
+@dataclass(frozen=True)
+class KnownPrograms:
+    """The programs that a run may predict its variants from.
+
+    Attributes:
+        store: The run's own store.
+        user_file: The user's store; None for none, and it need not be there.
+        context_key: The context of the run's programs.
+        note: Is told what cannot be read of the user's store.
+    """
+
+    store: RecordStore
+    user_file: Path | None
+    context_key: str
+    note: Callable[[str], None] = lambda _: None
+
+    def all(self) -> tuple[StoredProgram, ...]:
+        """Return the programs of this machine with measured variants, each once.
+
+        Those of the run's own store count since the last fresh start.
+        """
+        own, generation = _machine(self.context_key), context_parts(self.context_key)["generation"]
+        here = [p for p in self.store.programs() if context_parts(p.context_key).get("generation") == generation]
+        known = (*self._of_user(), *here)
+        found = {p.key: p for p in known if p.features and p.variants and _machine(p.context_key) == own}
+        return tuple(found[key] for key in sorted(found))
+
+    def are_enough(self) -> bool:
+        """Say whether there are enough programs."""
+        return len(self.all()) >= LEAST_PROGRAMS
+
+    def _of_user(self) -> tuple[StoredProgram, ...]:
+        try:
+            users = users_beside(self.store, self.user_file)
+            if users is None:
+                return ()
+            with users:
+                return users.programs()
+        except (UserError, OSError) as error:
+            self.note(f"variants are not predicted from your store over all runs: {error}")
+            return ()
+
+
+def predicted(programs: Sequence[StoredProgram], features: Mapping[str, float], plans: Sequence[Plan]) -> Foreseen:
+    """Return what is predicted of the variants of a program.
+
+    Args:
+        programs: What was measured.
+        features: Of the program (:func:`~mlir_sched.program.variants.profile_features.profile_features`).
+        plans: Its variants but the default.
+    """
+    worths = [worth(each.variants, plans, str(each.decisions.get(VARIANT, ""))) for each in programs]
+    model = VariantModel()
+    model.fit(
+        np.array([_row(each.features) for each in programs]),
+        {plan.name: np.array([each.get(plan.name, np.nan) for each in worths]) for plan in plans},
+    )
+    return foreseen(plans, model.predict(np.array(_row(features))), len(programs))
+
+
+def _row(features: Mapping[str, float]) -> list[float]:
+    return [features.get(name, np.nan) for name in FEATURES]
+
+
+def _machine(context_key: str) -> dict[str, str]:
+    return {name: value for name, value in context_parts(context_key).items() if name not in _CHOSEN}

@@ -1,0 +1,101 @@
+"""Where variants are predicted, the first two that compile are compiled, and the others left out by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from counted_programs import Counted
+from fixed_targets import FIXED
+
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites import cpu_rewrites
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
+from mlir_sched.program.variants.compile_policy import FORESEEN_SLOWER, CompilePolicy, Foreseen
+from mlir_sched.program.variants.early_decisions import LAYOUT
+from mlir_sched.program.variants.programs import Source
+from mlir_sched.program.variants.rewritten import flagged_variants
+from mlir_sched.sampling import Value
+from mlir_sched.tasks import Model
+
+PACKED, REFINED, CONTIGUOUS = "packed_weights", f"{LAYOUT}+packed_weights", "contiguous_filters"
+REWRITTEN = [Variant(plan) for plan in map(Plan, cpu_rewrites(1)) if plan.name in (PACKED, LAYOUT, REFINED, CONTIGUOUS)]
+ALL = {*(variant.name for variant in flagged_variants(FIXED)[1:]), *(variant.name for variant in REWRITTEN)}
+
+
+class Prophet(CompilePolicy):
+    """Predicts an order."""
+
+    def __init__(self, *order: str, ratios: Mapping[str, float], chosen: str = "") -> None:
+        self.order, self.ratios, self.chosen = order, ratios, chosen
+        self.spoken_for = ""
+
+    @property
+    def foresees(self) -> bool:
+        return True
+
+    def foreseen(self, default: BuiltVariant, variants: Sequence[Variant]) -> Foreseen | None:
+        assert default.profile is not None
+        assert {each.name for each in variants} == ALL
+        return Foreseen(self.order, self.ratios, 9)
+
+    def favoured(self, name: str) -> str:
+        self.spoken_for = name
+        return name
+
+    def known(self, default: Model) -> Mapping[str, Value]:
+        return {"variant": self.chosen} if self.chosen else {}
+
+
+def built(policy: CompilePolicy, folder: Path, **seconds: float) -> tuple[Counted, BuiltVariants]:
+    model = folder / "model.mlir"
+    model.write_text("module {}")
+    programs = Counted(Source(model, FIXED), {"default": 1.0, **seconds}, REWRITTEN)
+    return programs, build_variants(programs, policy)
+
+
+def test_the_first_two_that_compile_are_timed_and_the_others_left_out(tmp_path: Path) -> None:
+    policy = Prophet(CONTIGUOUS, PACKED, "O3", ratios={})
+    programs, found = built(policy, tmp_path, **{CONTIGUOUS: 0.9, "O3": 1.1})
+    assert programs.compiled == ["default", CONTIGUOUS, "O3"]
+    assert programs.timed == [("default", CONTIGUOUS, "O3")]
+    slower = dict.fromkeys(ALL - {PACKED, CONTIGUOUS, "O3"}, FORESEEN_SLOWER)
+    assert found.left_out == {PACKED: "it does not compile", **slower}
+    assert found.foreseen == Foreseen(policy.order, {}, 9)
+    assert (found.dominant, policy.spoken_for) == ((), CONTIGUOUS)
+
+
+def test_a_refinement_takes_the_place_that_is_predicted_of_what_it_refines(tmp_path: Path) -> None:
+    _, found = built(Prophet(REFINED, ratios={REFINED: 4.0}), tmp_path, **{REFINED: 5.0})
+    assert [each.variant.name for each in found.built] == ["default", REFINED]
+    assert found.dominant == (LAYOUT,)
+    _, found = built(Prophet(REFINED, ratios={REFINED: 1.5}), tmp_path, **{REFINED: 5.0})
+    assert found.dominant == ()
+
+
+def test_what_an_earlier_run_chose_comes_first(tmp_path: Path) -> None:
+    programs, _ = built(
+        Prophet(CONTIGUOUS, "O3", ratios={}, chosen=PACKED), tmp_path, **dict.fromkeys([CONTIGUOUS, "O3", PACKED], 0.9)
+    )
+    assert programs.compiled == ["default", PACKED, CONTIGUOUS]
+
+
+def test_the_default_may_be_all(tmp_path: Path) -> None:
+    programs, found = built(Prophet(ratios={}), tmp_path)
+    assert programs.compiled == ["default"]
+    assert programs.timed == [("default",)]
+    assert found.left_out == dict.fromkeys(ALL, FORESEEN_SLOWER)
+
+
+@pytest.mark.parametrize("foresees", [True, False])
+def test_without_a_prediction_all_variants_are_compiled(foresees: bool, tmp_path: Path) -> None:
+    class Silent(CompilePolicy):
+        @property
+        def foresees(self) -> bool:
+            return foresees
+
+    _, found = built(Silent(), tmp_path, **dict.fromkeys(ALL, 0.9))
+    assert {each.variant.name for each in found.built} == {"default", *ALL}
+    assert found.foreseen is None

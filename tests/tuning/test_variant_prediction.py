@@ -1,0 +1,129 @@
+"""Variants are predicted from the programs that stores have, once per run, and only where there are enough of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from plans import flagged
+from replayed_run import TARGET, matmul_dispatch, task_of
+from speedups import timing
+
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram, measuring_context
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.rewrites import cpu_rewrites
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.early_decisions import LAYOUT
+from mlir_sched.program.variants.profile_features import profile_features
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.variant_choice import VariantChoice
+from mlir_sched.tuning.variant_prediction import LEAST_PROGRAMS, KnownPrograms
+
+CONTEXT = measuring_context(TARGET)
+TASK = task_of("product", matmul_dispatch(64, 128, 32))
+DEFAULT = BuiltVariant(
+    flagged("default"),
+    Model("model.mlir", (), (TASK,), ()),
+    b"",
+    timing(1e-3, 1.0),
+    (),
+    ProgramProfile({"product": 1e-3}, {"product": 1}),
+)
+BY_NAME = {plan.name: Variant(plan) for plan in map(Plan, cpu_rewrites(1))}
+VARIANTS = [flagged("O3"), *(BY_NAME[name] for name in (LAYOUT, "contiguous_filters"))]
+PREDICTING = TuneOptions(minutes=1.0, predict_variants=True)
+
+
+def programs(
+    ratios: Mapping[str, float], count: int = LEAST_PROGRAMS, first: int = 0, context: str = CONTEXT
+) -> Iterator[StoredProgram]:
+    for number in range(first, first + count):
+        yield StoredProgram(context, (f"task {number}",), {}, 1.0, profile_features(DEFAULT, TARGET), ratios)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text("module {}")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RecordStore]:
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        yield store
+
+
+def fill(store: RecordStore, found: Iterator[StoredProgram]) -> None:
+    for each in found:
+        store.keep_program(each)
+
+
+def choice(
+    model: Path, store: RecordStore, options: TuneOptions = PREDICTING, user_file: Path | None = None
+) -> VariantChoice:
+    return VariantChoice.of(model, TARGET, options, store, 0.0, user_file=user_file)
+
+
+def test_other_programs_say_which_variants_are_compiled(model: Path, store: RecordStore) -> None:
+    fill(store, programs({"O3": 0.5, LAYOUT: 3.0, "contiguous_filters": 2.9}))
+    found = choice(model, store).foreseen(DEFAULT, VARIANTS)
+    assert found is not None
+    assert found.order == (LAYOUT, "contiguous_filters")
+    assert found.ratios == pytest.approx({"O3": 0.5, LAYOUT: 3.0, "contiguous_filters": 2.9})
+    assert found.programs == LEAST_PROGRAMS
+
+
+def test_nothing_is_predicted_unless_that_is_asked_for_and_enough_is_known(model: Path, store: RecordStore) -> None:
+    fill(store, programs({LAYOUT: 3.0}, LEAST_PROGRAMS - 1))
+    few = choice(model, store)
+    assert not few.foresees
+    assert few.foreseen(DEFAULT, VARIANTS) is None
+    fill(store, programs({LAYOUT: 3.0}))
+    assert choice(model, store, replace(PREDICTING, seed=1)).foresees
+    assert not choice(model, store, replace(PREDICTING, predict_variants=False)).foresees
+    assert not choice(model, store, replace(PREDICTING, fresh=True)).foresees
+    assert not choice(model, store).foresees, "a run that goes on stays without"
+
+
+def test_a_run_that_goes_on_predicts_what_it_did_before(model: Path, store: RecordStore) -> None:
+    fill(store, programs({"O3": 0.5, LAYOUT: 3.0, "contiguous_filters": 2.9}))
+    first = choice(model, store).foreseen(DEFAULT, VARIANTS)
+    fill(store, programs({"O3": 9.0, LAYOUT: 0.1, "contiguous_filters": 0.1}))
+    assert choice(model, store).foreseen(DEFAULT, VARIANTS) == first
+    other = choice(model, store, replace(PREDICTING, seed=1)).foreseen(DEFAULT, VARIANTS)
+    assert other is not None
+    assert other.order == ("O3",)
+
+
+@pytest.mark.parametrize(
+    ("other", "counts"), [(replace(TARGET, machine=(("cpu", "another"),)), False), (replace(TARGET, cores=7), True)]
+)
+def test_programs_of_this_machine_on_any_number_of_threads_count(
+    other: Target, counts: bool, store: RecordStore
+) -> None:
+    fill(store, programs({LAYOUT: 3.0}, context=measuring_context(other)))
+    fill(store, (replace(each, variants={}) for each in programs({}, first=20)))
+    fill(store, (replace(each, features={}) for each in programs({LAYOUT: 3.0}, first=40)))
+    assert KnownPrograms(store, None, CONTEXT).are_enough() is counts
+
+
+def test_the_users_store_counts_too_and_one_that_is_damaged_costs_a_note(
+    model: Path, store: RecordStore, tmp_path: Path
+) -> None:
+    file, notes = tmp_path / "user.sqlite", list[str]()
+    with RecordStore.open(file) as users:
+        fill(users, programs({LAYOUT: 3.0}, LEAST_PROGRAMS - 2))
+    fill(store, programs({LAYOUT: 3.0}, 2, first=50))
+    assert choice(model, store, user_file=file).foresees
+    file.write_bytes(b"no database")
+    known = KnownPrograms(store, file, CONTEXT, notes.append)
+    assert len(known.all()) == 2
+    assert len(notes) == 1
+    assert "not predicted from your store" in notes[0]
