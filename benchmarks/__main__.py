@@ -21,6 +21,7 @@ PROGRAMS = {
     "networks.coverage": "networks.coverage",
     "networks.export": "networks.export",
     "networks.seeds": "networks.seeds",
+    "networks.variants": "networks.variants.command",
     "pages": "pages.command",
     "make_peer": "peers.make_peer",
     "make_engines": "peers.make_engines",

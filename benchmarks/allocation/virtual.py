@@ -81,7 +81,7 @@ class VirtualStore(RecordStore):
         del since
         return self.found.get((task_key, context_key, candidate_key))
 
-    def programs(self, context_key: str) -> tuple[StoredProgram, ...]:
+    def programs(self, context_key: str | None = None) -> tuple[StoredProgram, ...]:
         """Return nothing: there was no earlier run."""
         del context_key
         return ()

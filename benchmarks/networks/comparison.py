@@ -185,12 +185,13 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
     return Result(name, {label: each.interval for label, each in fastest.items()}, over_best, best, tuning, errors)
 
 
-def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False) -> None:
+def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False, part: int = 1) -> None:
     """Write the files of a network into a folder, unless it has them, in the environment of the engines.
 
     Args:
         engines: The peer whose environment it is.
         onnx: Whether other engines are to run the network, too.
+        part: What the lengths of its inputs are divided by.
 
     Raises:
         PeerError: It cannot be exported.
@@ -198,7 +199,8 @@ def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False) ->
     files = ("model.mlir", "model.onnx") if onnx else ("model.mlir",)
     if all((folder / name).exists() for name in files):
         return
-    arguments = "benchmarks.networks.export", name, str(folder), *(["--onnx"] if onnx else [])
+    further = [*(["--onnx"] if onnx else []), *(["--part", str(part)] if part > 1 else [])]
+    arguments = "benchmarks.networks.export", name, str(folder), *further
     run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=engines.python)
 
 

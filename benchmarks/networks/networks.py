@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.networks.families import FAMILIES, language, vision
 from benchmarks.networks.modules import image, tokens, with_statistics
+from benchmarks.networks.sizes import SHORTER, shortened
 
 
 def resnet50() -> tuple[Any, ...]:
@@ -57,13 +58,19 @@ CHANGED: dict[str, Callable[[], tuple[Any, ...]]] = {"changed_resnet50": changed
 """Functions that return one of the networks with a layer changed, and an example of each input, by name."""
 
 
-def network(name: str) -> tuple[Any, tuple[Any, ...]]:
+def network(name: str, part: int = 1) -> tuple[Any, tuple[Any, ...]]:
     """Return a network, a changed one or one of another family, ready for inference, and an example of each input.
 
     They are the same ones in every process. Batch norms have the statistics of the example.
+
+    Args:
+        name: The network.
+        part: What the lengths of the examples are divided by, for a network in ``SHORTER``.
     """
     import torch
 
     torch.manual_seed(0)
     module, *examples = {**NETWORKS, **CHANGED, **FAMILIES}[name]()
+    if part > 1:
+        examples = [*shortened(examples, SHORTER[name], part)]
     return with_statistics(module, *examples).eval(), tuple(examples)

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.figures.result_table import MachineResults, ResultTable
+from benchmarks.figures.result_table import MachineResults, ResultTable, Unit
 from benchmarks.figures.tables import NOTHING, cell_text, markdown_table, result_table
 from benchmarks.strategies.arms import SCRATCH
 from benchmarks.strategies.verdict import LAST
 
 NOT_YET = "not measured yet"
+PREDICTED, OPTION = "Input sensitivity", "`--predict-variants`"
+"""The system whose verdict is in tables of ``networks.variants``, and its option."""
 SYSTEMS: Mapping[str, Sequence[str]] = {
     "GPTune, Ansor: transfer": ("rows", "starts", "transfer"),
     "Bolt: templates": ("templates",),
     "Templates and transfer": ("all",),
     "One-Shot Tuner": ("oneshot",),
-    "Input sensitivity": (),
+    PREDICTED: (),
     "DynaTune, Ansor: the division of the minutes": (),
     "ALT: active learning": ("mean", "ping_pong", "quantile", "uncertainty"),
     "GPTune: multitask Gaussian process": (),
@@ -37,14 +39,23 @@ def part(results: Mapping[str, MachineResults], what: str) -> str:
 
 
 def _rows(results: Mapping[str, MachineResults], system: str, arms: Sequence[str]) -> Iterator[list[str]]:
+    if system == PREDICTED and (predictions := _tables(results, "variants")):
+        for name, table in predictions:
+            verdict = dict(table.column("verdict")[1])[table.rows[-1][0]]
+            yield [system, OPTION, _link(name), *[NOTHING] * len(COLUMNS), cell_text(verdict, Unit.TEXT)]
+        return
     for arm in arms or ("",):
         tables = (each for kind in JUDGES for each in _tables(results, kind))
         found = [(name, table) for name, table in tables if arm in dict(table.rows)]
         shown = f"`{arm}`" if arm else NOTHING
         for name, table in found:
-            yield [system, shown, f"[{name}](results/{name}.md)", *_cells(table, arm)]
+            yield [system, shown, _link(name), *_cells(table, arm)]
         if not found:
             yield [system, shown, *[NOTHING] * (1 + len(COLUMNS)), NOT_YET]
+
+
+def _link(name: str) -> str:
+    return f"[{name}](results/{name}.md)"
 
 
 def _cells(table: ResultTable, arm: str) -> Iterator[str]:
@@ -56,9 +67,9 @@ def _cells(table: ResultTable, arm: str) -> Iterator[str]:
             yield NOTHING
 
 
-def _tables(results: Mapping[str, MachineResults], kind: str) -> Iterator[tuple[str, ResultTable]]:
-    for name, found in results.items():
-        yield from ((name, table) for table in found.tables if table.name.startswith(f"strategies-{kind}-"))
+def _tables(results: Mapping[str, MachineResults], kind: str) -> list[tuple[str, ResultTable]]:
+    named = [(name, table) for name, found in results.items() for table in found.tables]
+    return [(name, table) for name, table in named if table.name.startswith(f"strategies-{kind}-")]
 
 
 def _section(name: str, table: ResultTable) -> str:
