@@ -80,7 +80,6 @@ def judge(file: Path, target: Target, publishing: Publishing) -> int:
     found = judged(sorted(networks, key=lambda each: (each.network, each.part)), plans_on(target))
     table = results_table(found, target.cores, publishing)
     publishing.show(table, target)
-    say(*table.notes)
     return 0
 
 
