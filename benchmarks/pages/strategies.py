@@ -18,10 +18,10 @@ SYSTEMS: Mapping[str, Sequence[str]] = {
     PREDICTED: (),
     "DynaTune, Ansor: the division of the minutes": (),
     "ALT: active learning": ("mean", "ping_pong", "quantile", "uncertainty"),
-    "GPTune: multitask Gaussian process": (),
-    "Graph neural network": (),
 }
 """Rows of tables of :data:`JUDGES` by the system that they stand for; systems without one are judged in another way."""
+MODELS: Mapping[str, str] = {"GPTune: multitask Gaussian process": "gaussian-process", "Graph neural network": "graph"}
+"""The cost model by the system that it stands for, as ``strategies ranking`` judges it."""
 JUDGES = ("live", "acquisition")
 """The verbs of ``strategies`` whose tables have verdicts."""
 COLUMNS = (f"over {SCRATCH} at 2", f"over {SCRATCH} at 8", f"over {SCRATCH} at {LAST}", "worst family", "overhead")
@@ -33,7 +33,10 @@ def part(results: Mapping[str, MachineResults], what: str) -> str:
     if what == "systems":
         return markdown_table(
             ["system", "arm", "machine", *COLUMNS, "verdict"],
-            (row for system, arms in SYSTEMS.items() for row in _rows(results, system, arms)),
+            [
+                *(row for system, arms in SYSTEMS.items() for row in _rows(results, system, arms)),
+                *(row for system, model in MODELS.items() for row in _model_rows(results, system, model)),
+            ],
         )
     return "\n\n".join(_section(name, table) for name, table in _tables(results, what)) or f"{NOT_YET.capitalize()}."
 
@@ -56,6 +59,16 @@ def _rows(results: Mapping[str, MachineResults], system: str, arms: Sequence[str
 
 def _link(name: str) -> str:
     return f"[{name}](results/{name}.md)"
+
+
+def _model_rows(results: Mapping[str, MachineResults], system: str, model: str) -> Iterator[list[str]]:
+    shown, nothing = f"`--cost-model {model}`", [NOTHING] * len(COLUMNS)
+    found = [(name, table) for name, table in _tables(results, "ranking") if table.name.endswith(f"-ranking-{model}")]
+    for name, table in found:
+        verdict = next((str(cell) for _, cell in table.column("verdict")[1] if cell is not None), NOT_YET)
+        yield [system, shown, _link(name), *nothing, verdict]
+    if not found:
+        yield [system, shown, NOTHING, *nothing, NOT_YET]
 
 
 def _cells(table: ResultTable, arm: str) -> Iterator[str]:

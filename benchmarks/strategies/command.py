@@ -28,7 +28,8 @@ from benchmarks.strategies import ranking as ranked_pools
 from benchmarks.strategies import reach as reached
 from benchmarks.strategies import selection
 from benchmarks.strategies.arms import ARMS
-from benchmarks.strategies.pools import pools_in
+from benchmarks.strategies.model_gates import MODEL_GATES, TREES, AgainstTrees, speed_of
+from benchmarks.strategies.pools import Sources, pools_in
 from mlir_sched.corpus.files import SHIPPED, SUFFIX, files_in, read_task
 from mlir_sched.errors import UserError
 from mlir_sched.runner.cores import choose_cores
@@ -60,15 +61,18 @@ def main() -> None:
 
 
 def ranking(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
-    """Rank pools; what it takes goes to the standard error, as all else is the same in every process.
+    """Rank pools, by trees as well where another model is asked for, which is compared with them.
+
+    What it takes goes to the standard error, as all else is the same in every process but how long another model takes.
 
     Raises:
         UserError: There are no pools, or none with as many random draws, or there is no such model.
     """
     make, start = COST_MODELS.named(arguments.model), time.perf_counter()
+    kinds = [Sources[name.upper()] for name in arguments.taught_by]
     pools = pools_in(arguments.folders)
     rows, featurised_s = sum(len(pool.seconds) for pool in pools), time.perf_counter() - start
-    if not (found := list(ranked_pools.ranked(pools, make, arguments.own, arguments.rows))):
+    if not (found := list(ranked_pools.ranked(pools, make, arguments.own, arguments.rows, kinds))):
         fewest = min(arguments.own, default=0) + max(ranked_pools.FAVOURITES)
         raise UserError(f"no pool has {fewest} random draws")
     fits = [each for each in found if each.sources != ranked_pools.ORDER]
@@ -78,9 +82,16 @@ def ranking(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
         f"all in {time.perf_counter() - start:.1f} s",
         file=sys.stderr,
     )
-    believed = reached.beliefs(pools)
-    tables = [ranked_pools.results_table(found, arguments.model, publishing)]
-    return Answer([*tables, *([reached.results_table(believed, publishing)] if believed else [])], [*found, *believed])
+    if arguments.model == TREES:
+        believed = reached.beliefs(pools)
+        tables = [ranked_pools.results_table(found, arguments.model, publishing)]
+        if believed:
+            tables.append(reached.results_table(believed, publishing))
+        return Answer(tables, [*found, *believed])
+    trees = list(ranked_pools.ranked(pools, COST_MODELS.named(TREES), arguments.own, arguments.rows, kinds))
+    against, gate = AgainstTrees(found, trees, speed_of(pools, make)), MODEL_GATES.get(arguments.model)
+    columns, notes = against.columns(gate), tuple(against.notes(gate))
+    return Answer([ranked_pools.results_table(found, arguments.model, publishing, columns, notes)], found)
 
 
 def live(arguments: argparse.Namespace, publishing: Publishing) -> Answer:
@@ -196,6 +207,8 @@ def _parser() -> argparse.ArgumentParser:
     one = verb("ranking", "rank measured candidates", ranked_pools.__doc__)
     one.add_argument("folders", nargs="*", type=Path, help="folders of measured candidates; by default the pools")
     one.add_argument("--model", default="xgboost", help=f"cost model: {', '.join(COST_MODELS.built_in)} or registered")
+    kinds = [kind.name.lower() for kind in Sources]
+    one.add_argument("--taught-by", nargs="+", choices=kinds, default=kinds, help=f"what teaches: {', '.join(kinds)}")
     one.add_argument("--own", nargs="*", type=int, default=[0, 16, 32], help="numbers of own rows")
     one.add_argument("--rows", type=int, default=600, help="most rows of others that a model learns from")
     arms = "\n".join(f"  {name:10} {arm.what}" for name, arm in ARMS.items())

@@ -6,10 +6,11 @@ it is fast already, and a model with own rows would rank what such a model has c
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, geometric_mean
+from types import MappingProxyType
 
 import numpy as np
 
@@ -36,7 +37,8 @@ class Ranked:
         own: Own rows that are known.
         accuracy: Share of pairs of the other random draws that are ranked correctly.
         best: Best of the first :data:`FAVOURITES` among them, over the fastest row of the pool.
-        fit_s, predict_s: Seconds of the fit, and of one prediction of them.
+        fit_s, predict_s: Seconds of the processor for the fit, and for one prediction of them.
+        number: Number of the pool, as machines have pools of one task.
     """
 
     pool: str
@@ -47,6 +49,7 @@ class Ranked:
     best: tuple[float, ...]
     fit_s: float = 0.0
     predict_s: float = 0.0
+    number: int = 0
 
     @property
     def what(self) -> tuple[str, int]:
@@ -54,7 +57,13 @@ class Ranked:
         return self.sources, self.own
 
 
-def ranked(pools: Sequence[Pool], make: CostModelFactory, own: Sequence[int], most: int) -> Iterator[Ranked]:
+def ranked(
+    pools: Sequence[Pool],
+    make: CostModelFactory,
+    own: Sequence[int],
+    most: int,
+    kinds: Collection[Sources] = tuple(Sources),
+) -> Iterator[Ranked]:
     """Yield how every pool is ranked in random order, and by models with each kind of sources.
 
     Where there are no such sources, too few random draws, or too few rows for the model, there is nothing.
@@ -63,16 +72,18 @@ def ranked(pools: Sequence[Pool], make: CostModelFactory, own: Sequence[int], mo
         make: Makes a model.
         own: Numbers of own rows.
         most: Most rows of others that a model learns from.
+        kinds: Kinds of sources.
     """
-    for pool in pools:
+    for number, pool in enumerate(pools):
         for count in own:
             if count + max(FAVOURITES) > len(pool.random):
                 continue
-            yield _in_random_order(pool, count)
-            for kind in Sources:
+            yield replace(_in_random_order(pool, count), number=number)
+            for kind in kinds:
                 sources = sources_of(pool, kind, pools)
                 if sources or (kind is Sources.NOTHING and count):
-                    yield from _by_model(pool, kind, sources, count, make(), most)
+                    for found in _by_model(pool, kind, sources, count, make(), most):
+                        yield replace(found, number=number)
 
 
 def _by_model(
@@ -84,13 +95,13 @@ def _by_model(
         rows.append(pool.measured(model, group, known))
     left = pool.random[own:]
     asked = pool.rows(model, group, left)
-    start = time.perf_counter()
+    start = time.process_time()
     model.fit(rows)
-    fitted = time.perf_counter()
+    fitted = time.process_time()
     if not model.fitted:
         return
     scores = model.predict(asked)
-    predict_s = time.perf_counter() - fitted
+    predict_s = time.process_time() - fitted
     order = [left[place] for place in np.argsort(-scores, kind="stable")]
     best = tuple(float(pool.ended_s[order[:count]].min()) / pool.best_s for count in FAVOURITES)
     accuracy = pair_accuracy(scores, pool.best_s / pool.seconds[list(left)])
@@ -103,21 +114,29 @@ def _in_random_order(pool: Pool, own: int) -> Ranked:
     return Ranked(pool.task.name, pool.family, ORDER, own, 0.5, best)
 
 
-def results_table(found: Sequence[Ranked], model: str, publishing: Publishing) -> ResultTable:
+def results_table(
+    found: Sequence[Ranked],
+    model: str,
+    publishing: Publishing,
+    further: Columns[Sequence[Ranked]] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+) -> ResultTable:
     """Return a table with a row per kind of sources and number of own rows; of seconds it says nothing.
 
     Args:
         model: The model's name.
+        further, notes: Columns and notes beside those that every model has.
     """
     kinds = [ORDER, *Sources]
     groups = sorted({each.what for each in found}, key=lambda what: (kinds.index(what[0]), what[1]))
     columns: Columns[Sequence[Ranked]] = {
         ResultColumn("pools", Unit.COUNT): len,
-        ResultColumn("pair accuracy", Unit.RATIO): partial(_over_families, fmean, lambda each: each.accuracy),
+        ResultColumn("pair accuracy", Unit.RATIO): partial(over_families, fmean, lambda each: each.accuracy),
         **{
-            ResultColumn(f"best of {count}", Unit.RATIO): partial(_over_families, geometric_mean, partial(_best, at))
+            ResultColumn(f"best of {count}", Unit.RATIO): partial(over_families, geometric_mean, partial(_best, at))
             for at, count in enumerate(FAVOURITES)
         },
+        **further,
     }
     return publishing.table(
         name=f"strategies-ranking-{model}",
@@ -129,16 +148,18 @@ def results_table(found: Sequence[Ranked], model: str, publishing: Publishing) -
         spread="least and largest of the families' means",
         rows_are="taught by",
         columns=columns,
-        rows=[(_words(*what), [each for each in found if each.what == what]) for what in groups],
+        rows=[(words(*what), [each for each in found if each.what == what]) for what in groups],
         notes=(
             "Pair accuracy and favourites are among the random draws that the model does not know; the best of its "
             "favourites is relative to the best of the whole pool, which a search found. "
             "A failure counts as the slowest candidate. Means over pools; in random order, over all orders.",
+            *notes,
         ),
     )
 
 
-def _words(sources: str, own: int) -> str:
+def words(sources: str, own: int) -> str:
+    """Return what a model knows in words."""
     return ", ".join([*([] if sources == Sources.NOTHING else [sources]), *([f"{own} own rows"] if own else [])])
 
 
@@ -146,9 +167,10 @@ def _best(at: int, found: Ranked) -> float:
     return found.best[at]
 
 
-def _over_families(
+def over_families(
     mean: Callable[[Sequence[float]], float], value: Callable[[Ranked], float], group: Sequence[Ranked]
 ) -> Figure:
+    """Return a mean over the pools of a group, with the least and the largest of its families."""
     families = dict.fromkeys(each.family for each in group)
     means = [mean([value(each) for each in group if each.family == family]) for family in families]
     return figure(mean([value(each) for each in group]), *((min(means), max(means)) if len(means) > 1 else ()))
