@@ -56,11 +56,12 @@ class Feed(StrEnum):
 class LoopGraph:
     """The loops of a candidate and what flows between them, for models that learn from structure.
 
-    A node is a tiling level of one op. An edge leads from each level to the next inner one, and from the innermost
-    level of a producer to that of its consumer.
+    A node is an op, one of its tiling levels, or one of its operands. An edge leads from each operand to the op, from
+    the op to its outermost level, from each level to the next inner one, and from there to the operand that the op
+    makes.
 
     Attributes:
-        nodes: ``[n_nodes, n_numbers]``, finite: numbers of each level.
+        nodes: ``[n_nodes, n_numbers]``, finite: numbers of each node, the same ones in all graphs.
         edges: ``[n_edges, 2]``: the nodes that each edge leaves and reaches.
     """
 

@@ -12,7 +12,8 @@ from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.models import LoopGraph
 from mlir_sched.payload import Dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space.features import COUNT, featurise, loop_graph
+from mlir_sched.space.features import COUNT, featurise
+from mlir_sched.space.graphs import loop_graph
 from mlir_sched.space.space import Space, module_errors
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import OnIllegal, Recorder, Trace
@@ -24,8 +25,8 @@ SAMPLE_ATTEMPTS = 64
 MOST_TEMPLATES = 8
 """Most templates of a design space that are candidates."""
 KEPT = 4096
-"""Maximum number of feature rows, and of repaired traces, that a design space remembers: sequences ask for the features
-of traces that they just drew, and evolution makes the same child again and again. A trace takes 3 kB."""
+"""Maximum number of feature rows, of graphs, and of repaired traces that a design space remembers: sequences ask for
+the features of traces that they just drew, and evolution makes the same child again and again. A trace takes 3 kB."""
 T = TypeVar("T")
 
 
@@ -42,6 +43,7 @@ class DesignSpace:
         self._errors = {one.name: module_errors(one.name, type(one).__module__) for one in space.modules}
         self._sketches: dict[str, Sketch] = {sketch.name: sketch for sketch in found}
         self._rows: dict[str, np.ndarray] = {}
+        self._graphs: dict[str, LoopGraph] = {}
         self._repairs: dict[str, Trace | IllegalTraceError] = {}
 
     @cached_property
@@ -165,7 +167,13 @@ class DesignSpace:
 
     def graphs(self, traces: Sequence[Trace]) -> list[LoopGraph]:
         """Return the graph of the loops of every trace."""
-        return [loop_graph(self.check(trace)) for trace in traces]
+        found = []
+        for trace in traces:
+            if trace.key not in self._graphs:
+                self._graphs = _halved(self._graphs)
+                self._graphs[trace.key] = loop_graph(self.check(trace))
+            found.append(self._graphs[trace.key])
+        return found
 
     def script(self, trace: Trace, applied: str | None = None) -> str:
         """Return the transform script of a trace: canonical text, equal for equal traces.

@@ -10,8 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from mlir_sched.models import LoopGraph
-from mlir_sched.payload import OpKind
 from mlir_sched.transform_scripts.extents import vector_elements
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.tracking.nest import TiledOp
@@ -64,29 +62,6 @@ def featurise(schedule: Schedule, sketch: str) -> np.ndarray:
     values.extend(_log(schedule.notes.get(name, 0.0)) for name in NOTES)
     values.extend(_kinds(sketch))
     return np.asarray(values, dtype=np.float32)
-
-
-def loop_graph(schedule: Schedule) -> LoopGraph:
-    """Return the loops of a schedule as a graph; an op that is not tiled is one level.
-
-    The numbers of a node are those of a level in the features, then the op's share of the dispatch's scalar ops, and
-    one column per :class:`~mlir_sched.payload.OpKind`.
-
-    Args:
-        schedule: As for :func:`featurise`.
-    """
-    nests = {nest.op.index: nest for nest in schedule.nests}
-    nodes, edges, innermost = list[list[float]](), list[tuple[int, int]](), dict[int, int]()
-    for op in schedule.dispatch.ops:
-        levels = (_levels(schedule, nests[op.index]) if op.index in nests else []) or [[0.0] * PER_LEVEL]
-        share = op.scalar_ops / max(1, schedule.dispatch.scalar_ops)
-        first = len(nodes)
-        nodes += [[*level, share, *(float(op.kind is kind) for kind in OpKind)] for level in levels]
-        edges += pairwise(range(first, len(nodes)))
-        innermost[op.index] = len(nodes) - 1
-        producers = [operand.producer for operand in op.operands if operand.producer in innermost]
-        edges += [(innermost[producer], innermost[op.index]) for producer in producers if producer is not None]
-    return LoopGraph(np.array(nodes, dtype=np.float32), np.array(edges, dtype=np.int64).reshape(-1, 2))
 
 
 def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:

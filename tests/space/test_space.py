@@ -19,9 +19,10 @@ from replayed_run import matmul_dispatch
 
 from mlir_sched import plugins
 from mlir_sched.errors import IllegalTraceError, UserError
-from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.features import COUNT
+from mlir_sched.space.graphs import NUMBERS, OPERAND_NUMBERS
 from mlir_sched.space.space import ENTRY_POINTS, Space
 from mlir_sched.targets.clock import EVENTS
 from mlir_sched.targets.target import Driver, Target
@@ -258,21 +259,35 @@ def test_features_are_finite_and_of_fixed_length(space_for: SpaceFor) -> None:
     assert space.features([]).shape == (0, COUNT)
 
 
-def test_a_graph_has_a_node_per_level_and_edges_inwards_and_to_consumers(space_for: SpaceFor) -> None:
+def test_a_graph_has_operands_ops_and_levels_and_edges_inwards_and_to_consumers(space_for: SpaceFor) -> None:
     rng = np.random.default_rng(0)
     for name in PAYLOADS:
         space = space_for(name)
-        graphs = space.graphs([space.sample(rng) for _ in range(10)])
-        assert len({graph.nodes.shape[1] for graph in graphs}) == 1
+        ops, graphs = space.dispatch.ops, space.graphs([space.sample(rng) for _ in range(10)])
+        made = sum(operand.producer is not None for op in ops for operand in op.operands)
         for graph in graphs:
-            assert len(graph.nodes) >= len(space.dispatch.ops)
+            count_ops, levels, operands = graph.nodes[:, :3].sum(axis=0)
+            assert graph.nodes.shape[1] == NUMBERS
+            assert (count_ops, operands) == (len(ops), sum(len(op.operands) for op in ops))
+            assert len(graph.edges) == operands + levels + made
             assert all(start < end for start, end in graph.edges), "a graph in the order of the ops has no cycle"
         assert len({graph.nodes.tobytes() for graph in graphs}) > 1, "graphs tell candidates apart"
-    product = space_for(matmul(64, 64, 64))
-    graph = product.graphs([product.sample(rng)])[0]
-    ops = product.dispatch.ops
-    assert (len(graph.nodes) - 1, len(graph.nodes) - 1) not in graph.edges.tolist()
-    assert len(graph.edges) >= len(graph.nodes) - len(ops) + 1, "the product reads what fills its result or its tiles"
+
+
+def test_a_graph_says_how_operands_lie_in_memory(space_for: SpaceFor) -> None:
+    product = space_for(matmul(64, 32, 16))
+    (graph,) = product.graphs([product.sample(np.random.default_rng(0))])
+    first = int(np.argmax(graph.nodes[:, 3 + list(OpKind).index(OpKind.CONTRACTION)]))
+    lhs, rhs, result = graph.nodes[first - 3 : first, -OPERAND_NUMBERS:]
+    assert [row[0] for row in (lhs, rhs, result)] == [0, 0, 1], "the last one is written"
+    assert [2 ** row[6] - 1 for row in (lhs, rhs, result)] == [0, 1, 1], "steps along a row of the result"
+    assert [2 ** row[7] - 1 for row in (lhs, rhs, result)] == pytest.approx([1, 32, 0]), "steps along the sum"
+
+
+def test_graphs_are_remembered(space_for: SpaceFor) -> None:
+    space = space_for(matmul(64, 32, 16))
+    trace = space.sample(np.random.default_rng(0))
+    assert space.graphs([trace])[0] is space.graphs([trace])[0]
 
 
 LEGAL = 0.1
