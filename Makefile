@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TRIALS ?= 48
 WORKERS ?= 2
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: help tune fast test land landing nightly sweeps lowest lint bench docs clean
+.PHONY: help tune fast test land landing nightly sweeps lowest extras lint bench docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -55,6 +56,11 @@ lowest: ## Run the fast tests with the lowest versions that pyproject.toml allow
 	PIP_CONSTRAINT=$(CURDIR)/.lowest.txt $(MAKE) VENV=.venv-lowest .venv-lowest/.installed-test
 	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m fast -W default
 
+# Tests of the cost models that need an extra: warnings of the packages that it brings are no errors.
+extras: ## Run the tests of cost models that need an extra, with PyTorch for CPUs, in an environment of their own
+	$(MAKE) VENV=.venv-extras .venv-extras/.installed-extras
+	.venv-extras/bin/python -m pytest tests/extras -W default
+
 lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -69,7 +75,7 @@ docs: $(VENV)/.installed-docs ## Build the site of the documentation into build/
 	@echo "built: build/site/index.html"
 
 clean: ## Remove the environment and everything that was made
-	rm -rf $(VENV) .venv-lowest .lowest.txt build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-lowest .venv-extras .lowest.txt build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is brought up to date whenever pyproject.toml changes. The install is editable, so that changed code
 # needs no other step.
@@ -79,6 +85,10 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.made
 
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-extras: pyproject.toml $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --extra-index-url $(TORCH_INDEX) -e '.[test,gp]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.made

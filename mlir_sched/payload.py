@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 ELEMENT_BITS = {
     "f64": 64, "f32": 32, "f16": 16, "bf16": 16, "f8E4M3FN": 8, "f8E5M2": 8, "f8E4M3FNUZ": 8, "f8E5M2FNUZ": 8,
@@ -426,6 +426,11 @@ def family_of(dispatch: Dispatch) -> str:
     types = (operand.tensor.element_type for operand in (*op.inputs, *op.outputs))
     depthwise = op.kind is OpKind.CONVOLUTION and not op.convolution_dims.input_channel
     return " ".join((op.kind, *(["depthwise"] if depthwise else []), *op.body, *types))
+
+
+def extent_distance(one: Sequence[int], other: Sequence[int]) -> float:
+    """Return the sum of the |log2| ratios of the extents of two ops' loops; a loop that one lacks has extent 1."""
+    return sum(abs(math.log2(first / second)) for first, second in zip_longest(one, other, fillvalue=1))
 
 
 def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], producer: LinalgOp) -> list[tuple[int, ...]]:

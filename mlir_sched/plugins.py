@@ -10,7 +10,8 @@ import inspect
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -20,31 +21,51 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class ExtraPart:
+    """A part of ours that needs packages which only an extra of this distribution installs.
+
+    Attributes:
+        module: Imports these packages, and is itself imported when the part is named.
+        name: The part in this module.
+        extra: The extra that installs them.
+    """
+
+    module: str
+    name: str
+    extra: str
+
+
+@dataclass(frozen=True)
 class PluginGroup(Generic[T]):
-    """A kind of part: the parts that are built in, and those that distributions register.
+    """A kind of part: the parts that are built in, those that need an extra, and those that distributions register.
 
     Attributes:
         name: The entry-point group.
         what: What such a part is called in messages.
         built_in: The parts that are built in, by name.
+        with_extras: Further parts of ours, by name.
     """
 
     name: str
     what: str
     built_in: Mapping[str, T]
+    with_extras: Mapping[str, ExtraPart] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all parts: those that are built in come first; none is loaded."""
-        return (*self.built_in, *(entry.name for entry in self._registered()))
+        return (*self.built_in, *self.with_extras, *(entry.name for entry in self._registered()))
 
     def named(self, name: str) -> T:
         """Return the part with a name; only this part is loaded.
 
         Raises:
-            UserError: There is no such part, two distributions register one, or it cannot be loaded.
+            UserError: There is no such part, two distributions register one, or it cannot be loaded, as
+                where its extra is not installed.
         """
         if name in self.built_in:
             return self.built_in[name]
+        if name in self.with_extras:
+            return self._with_extra(name, self.with_extras[name])
         entries = [entry for entry in self._registered() if entry.name == name]
         if not entries:
             raise UserError(f"unknown {self.what} {name!r}; known are {', '.join(self.names())}")
@@ -54,8 +75,18 @@ class PluginGroup(Generic[T]):
             part: T = entries[0].load()
         return part
 
+    def _with_extra(self, name: str, part: ExtraPart) -> T:
+        try:
+            found: T = getattr(import_module(part.module), part.name)
+        except ImportError as error:
+            raise UserError(
+                f"the {self.what} {name!r} needs packages that are not installed ({error}): "
+                f"pip install 'mlir-sched[{part.extra}]'"
+            ) from error
+        return found
+
     def _registered(self) -> list[EntryPoint]:
-        return [entry for entry in _entries(self.name) if entry.name not in self.built_in]
+        return [entry for entry in _entries(self.name) if entry.name not in {*self.built_in, *self.with_extras}]
 
 
 def make_all(group: str, what: str) -> Iterator[tuple[EntryPoint, Any]]:

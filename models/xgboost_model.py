@@ -96,6 +96,16 @@ class XGBoostModel(CostModel):
         scores = self._predictions(rows)
         return scores.mean(axis=0), scores.std(axis=0)
 
+    def gains(self) -> NDArray[np.float64]:
+        """Return how much all members gain by the splits on each feature, [n_features]; 0 where none uses it."""
+        if not self._members:
+            raise RuntimeError("the model is not fitted")
+        found = np.zeros(self._members[0].num_features())
+        for member in self._members:
+            for name, gain in member.get_score(importance_type="total_gain").items():
+                found[int(name.removeprefix("f"))] += gain
+        return found
+
     def save(self, path: Path) -> None:
         """Write all members into one JSON file, atomically."""
         if not self._members:

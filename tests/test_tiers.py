@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from folders import ROOT, TESTS
 from tiers import TIERS, give_tiers
 
 MARKED = """
@@ -92,3 +95,11 @@ def test_a_fast_test_that_starts_a_process_fails_even_where_the_error_is_hidden(
     result = pytester.runpytest_inprocess(*PLUGINS)
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["*test_starts is in the fast tier and starts a process*"])
+
+
+def test_tests_of_extras_are_in_no_tier_and_have_a_command(pytestconfig: pytest.Config) -> None:
+    assert pytestconfig.getini("norecursedirs") == ["tests/extras"]
+    assert list((TESTS / "extras").glob("test_*.py"))
+    assert re.search(r"^extras: .*\n(\t.*\n)*\t.*-m pytest tests/extras", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for document in (ROOT / "CONTRIBUTING.md", TESTS / "README.md"):
+        assert "`make extras`" in document.read_text()

@@ -204,9 +204,10 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("--json", type=Path, help="write what the table is made from there")
         return added
 
+    known = (*COST_MODELS.built_in, *COST_MODELS.with_extras)
     one = verb("ranking", "rank measured candidates", ranked_pools.__doc__)
     one.add_argument("folders", nargs="*", type=Path, help="folders of measured candidates; by default the pools")
-    one.add_argument("--model", default="xgboost", help=f"cost model: {', '.join(COST_MODELS.built_in)} or registered")
+    one.add_argument("--model", default="xgboost", help=f"cost model: {', '.join(known)} or registered")
     kinds = [kind.name.lower() for kind in Sources]
     one.add_argument("--taught-by", nargs="+", choices=kinds, default=kinds, help=f"what teaches: {', '.join(kinds)}")
     one.add_argument("--own", nargs="*", type=int, default=[0, 16, 32], help="numbers of own rows")

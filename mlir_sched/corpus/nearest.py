@@ -1,13 +1,11 @@
 """Which known tasks are nearest to a dispatch: the order in which their candidates are worth a look."""
 
-import math
 from collections.abc import Callable, Iterable
-from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from mlir_sched.corpus.known_task import KnownTask, default_space
 from mlir_sched.corpus.measured_task import MeasuredTask
-from mlir_sched.payload import Dispatch, family_of
+from mlir_sched.payload import Dispatch, extent_distance, family_of
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 
@@ -56,9 +54,5 @@ def nearness(dispatch: Dispatch, target: Target) -> Order:
 
 
 def distance(one: Dispatch, other: Dispatch) -> float:
-    """Return the sum of the |log2| ratios of the extents of the loops of the two ops that decide the families.
-
-    A loop that one lacks has extent 1. What is fused with the ops does not count.
-    """
-    extents = zip_longest(one.main_op.extents, other.main_op.extents, fillvalue=1)
-    return sum(abs(math.log2(first / second)) for first, second in extents)
+    """Return how far apart the two ops that decide the families are in size; what is fused with them does not count."""
+    return extent_distance(one.main_op.extents, other.main_op.extents)

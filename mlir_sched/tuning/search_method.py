@@ -12,7 +12,7 @@ import numpy as np
 from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.models import CostModel, QuantileModel, RandomModel, SharedCostModel, XGBoostOptions
 from mlir_sched.models.cost_model import CostModelFactory
-from mlir_sched.plugins import PluginGroup, key_of, origin_of
+from mlir_sched.plugins import ExtraPart, PluginGroup, key_of, origin_of
 from mlir_sched.search import (
     EvolutionaryOptions,
     GradientScheduler,
@@ -32,6 +32,7 @@ COST_MODELS = PluginGroup[CostModelFactory](
     "mlir_sched.cost_models",
     "cost model",
     {"xgboost": XGBoostOptions(), "quantile": QuantileModel, "random": RandomModel},
+    {"gaussian-process": ExtraPart("mlir_sched.models.gaussian_process", "MultitaskGaussianProcess", "gp")},
 )
 SCHEDULERS = PluginGroup[TaskScheduler]("mlir_sched.schedulers", "task scheduler", {"gradient": GradientScheduler()})
 

@@ -109,6 +109,19 @@ def test_a_wrong_option_is_refused(cli: Cli, arguments: tuple[str, ...], expecte
     assert expected in cli.refused("tune", "model.mlir", *arguments)
 
 
+@pytest.mark.parametrize(
+    ("model", "needed", "extra"), [("gaussian-process", "botorch", "gp")]
+)
+def test_a_cost_model_whose_packages_are_missing_names_the_command_that_installs_them(
+    model: str, needed: str, extra: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("torch", needed):
+        monkeypatch.setitem(sys.modules, package, None)
+    message = cli.refused("tune", "model.mlir", "--cost-model", model)
+    assert f"the cost model '{model}' needs packages that are not installed" in message
+    assert message.endswith(f"pip install 'mlir-sched[{extra}]'")
+
+
 @pytest.mark.promise
 def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler_version_module, "version", lambda _: "3.99.0")

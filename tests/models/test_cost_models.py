@@ -66,6 +66,16 @@ def test_the_trees_rank_unseen_rows() -> None:
     assert pair_accuracy(model.predict(unseen.rows), unseen.throughput) > 0.75
 
 
+def test_the_trees_gain_by_what_decides() -> None:
+    model = XGBoostModel()
+    with pytest.raises(RuntimeError, match="not fitted"):
+        model.gains()
+    model.fit(rows(300))
+    gains = model.gains()
+    assert gains.shape == (40,)
+    assert sorted(np.argsort(-gains)[:2]) == [0, 1]
+
+
 @pytest.mark.parametrize("count", [0, 1, XGBoostOptions().min_rows - 1])
 def test_too_few_rows_are_not_fitted(count: int) -> None:
     model = XGBoostModel()

@@ -16,6 +16,7 @@ from mlir_sched import plugins
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.models import CostModel, Measured, RandomModel, Rows, SharedCostModel, XGBoostModel, XGBoostOptions
+from mlir_sched.plugins import ExtraPart, PluginGroup
 from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, TaskProgress
 from mlir_sched.testing.strategies import SPACE
 from mlir_sched.trace import Trace
@@ -126,6 +127,17 @@ def test_what_cannot_be_had_is_one_line(
 def test_a_distribution_that_cannot_be_loaded_harms_no_other_part(registered: Callable[..., None]) -> None:
     registered("mlir_sched.strategies", broken="Missing", random="Broken")
     assert method("random").strategy is RandomSearch
+
+
+def test_a_part_that_needs_an_extra_is_loaded_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {"ready": ExtraPart(__name__, "Same", "more"), "missing": ExtraPart("no_such_package", "Same", "more")}
+    group = PluginGroup("mlir_sched.none", "search strategy", {"random": RandomSearch}, parts)
+    assert group.names() == ("random", "ready", "missing")
+    assert group.named("ready") is Same
+    with pytest.raises(
+        UserError, match=r"'missing' needs packages .*no_such_package.*pip install 'mlir-sched\[more\]'"
+    ):
+        group.named("missing")
 
 
 @pytest.mark.parametrize(
