@@ -88,7 +88,7 @@ $(VENV)/.installed-test: pyproject.toml $(VENV)/.made
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-extras: pyproject.toml $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --extra-index-url $(TORCH_INDEX) -e '.[test,gp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --extra-index-url $(TORCH_INDEX) -e '.[test,gp,gnn]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.made

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.promise
 
 CODE_FOLDERS = ("transform_scripts", "search", "models")
 HEAVY = ("iree", "numpy", "sqlalchemy", "pydantic", "xgboost", "matplotlib", "torch")
-WITH_EXTRAS = tuple(f"mlir_sched.models.{name}" for name in ("gaussian_process", "torch_state"))
+WITH_EXTRAS = tuple(f"mlir_sched.models.{name}" for name in ("gaussian_process", "graph_model", "torch_state"))
 """Modules that import what only an extra installs."""
 
 

@@ -98,7 +98,7 @@ def test_a_fast_test_that_starts_a_process_fails_even_where_the_error_is_hidden(
 
 
 def test_tests_of_extras_are_in_no_tier_and_have_a_command(pytestconfig: pytest.Config) -> None:
-    assert pytestconfig.getini("norecursedirs") == ["tests/extras"]
+    assert "tests/extras" in pytestconfig.getini("norecursedirs")
     assert list((TESTS / "extras").glob("test_*.py"))
     assert re.search(r"^extras: .*\n(\t.*\n)*\t.*-m pytest tests/extras", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for document in (ROOT / "CONTRIBUTING.md", TESTS / "README.md"):

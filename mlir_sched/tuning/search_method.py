@@ -32,7 +32,10 @@ COST_MODELS = PluginGroup[CostModelFactory](
     "mlir_sched.cost_models",
     "cost model",
     {"xgboost": XGBoostOptions(), "quantile": QuantileModel, "random": RandomModel},
-    {"gaussian-process": ExtraPart("mlir_sched.models.gaussian_process", "MultitaskGaussianProcess", "gp")},
+    {
+        "gaussian-process": ExtraPart("mlir_sched.models.gaussian_process", "MultitaskGaussianProcess", "gp"),
+        "graph": ExtraPart("mlir_sched.models.graph_model", "GraphModel", "gnn"),
+    },
 )
 SCHEDULERS = PluginGroup[TaskScheduler]("mlir_sched.schedulers", "task scheduler", {"gradient": GradientScheduler()})
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Figure, Machine, MachineResults, ResultTable
-from benchmarks.pages.strategies import part
+from benchmarks.pages.strategies import MODELS, part
 from benchmarks.strategies.model_gates import MANY, MODEL_GATES, AgainstTrees, ModelGate, Speed, speed_of
 from benchmarks.strategies.pools import Pool, Sources
 from benchmarks.strategies.ranking import ORDER, Ranked, results_table
 from benchmarks.strategies.verdict import Verdict
 from mlir_sched.models import RandomModel, Rows
+from mlir_sched.tuning.search_method import COST_MODELS
 
 GATE = ModelGate(Sources.SHAPES, 16, gain=0.02, fit_s=2.0, train_s=10.0, predict_s=0.5)
 SPEED = Speed(train_s=4.0, predict_s=0.1)
@@ -81,6 +82,10 @@ def test_the_page_has_the_verdict_of_a_model_that_was_ranked() -> None:
     (row,) = [line for line in part(results, "systems").splitlines() if "gaussian-process" in line]
     assert row.startswith("| GPTune: multitask Gaussian process | `--cost-model gaussian-process` | [here]")
     assert row.endswith("| - | option |")
+
+
+def test_models_with_a_gate_are_there_and_on_the_page() -> None:
+    assert set(MODEL_GATES) == set(COST_MODELS.with_extras) == set(MODELS.values())
 
 
 def test_the_time_of_many_scores_is_taken_whatever_the_size_of_the_pools() -> None:

@@ -110,7 +110,7 @@ def test_a_wrong_option_is_refused(cli: Cli, arguments: tuple[str, ...], expecte
 
 
 @pytest.mark.parametrize(
-    ("model", "needed", "extra"), [("gaussian-process", "botorch", "gp")]
+    ("model", "needed", "extra"), [("gaussian-process", "botorch", "gp"), ("graph", "torch_geometric", "gnn")]
 )
 def test_a_cost_model_whose_packages_are_missing_names_the_command_that_installs_them(
     model: str, needed: str, extra: str, cli: Cli, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Runs of ``mlir-sched tune`` with a cost model that needs an extra."""
+"""Runs of ``mlir-sched tune`` with the cost models that need an extra."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from folders import ROOT
 
 
 @pytest.mark.promise
-@pytest.mark.parametrize("model", ["gaussian-process"])
+@pytest.mark.parametrize("model", ["gaussian-process", "graph"])
 def test_a_run_searches_with_the_model_and_says_how_well_it_ranked(model: str, tmp_path: Path) -> None:
     program = ROOT / "examples" / "linear_silu.mlir"
     options = ["--trials", "40", "--threads", "1", "--cost-model", model, "--json"]
