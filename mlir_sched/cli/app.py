@@ -209,7 +209,8 @@ def tune(
     cost_model: Annotated[
         str,
         typer.Option(
-            help="Cost model: xgboost, quantile (searches are no better), random or a registered one.", metavar="NAME"
+            help="Cost model: xgboost, quantile, gaussian-process, graph (the last two need extras; all lost), random, ...",
+            metavar="NAME",
         ),
     ] = "xgboost",
     scheduler: Annotated[
