@@ -209,7 +209,7 @@ def tune(
     cost_model: Annotated[
         str,
         typer.Option(
-            help="Cost model: xgboost, quantile, gaussian-process, graph (the last two need extras; all lost), random, ...",
+            help="Cost model: xgboost, random, or one that lost to it: quantile, gaussian-process, graph.",
             metavar="NAME",
         ),
     ] = "xgboost",
