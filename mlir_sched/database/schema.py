@@ -201,6 +201,8 @@ def _row_program(row: RowMapping) -> StoredProgram:
     features, variants, algorithms = ({name: float(each[name]) for name in each} for each in numbers)
     if not all(0 < ratio < math.inf for ratio in (*variants.values(), *algorithms.values())):
         raise ValueError("a ratio that is not positive")
+    if not all(map(math.isfinite, features.values())):
+        raise ValueError("a number that is not finite")
     known = row["context_key"], tuple(task_keys), decisions, row["ratio"]
     return StoredProgram(*known, features, variants, algorithms)
 

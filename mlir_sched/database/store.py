@@ -347,8 +347,7 @@ class RecordStore:
 
         What is known of the program in this context is kept beside that (:meth:`StoredProgram.beside`).
         """
-        with self._database.writing() as connection:
-            self._keep_program(connection, program)
+        self._database.in_turn(lambda connection: self._keep_program(connection, program))
 
     def programs(self, context_key: str | None = None) -> tuple[StoredProgram, ...]:
         """Return the programs of a context, by default of all, the last one that was stored first."""

@@ -188,6 +188,7 @@ def test_a_task_that_no_tuning_run_can_have_written_is_one_error(
         ("programs", "decisions", '{"a', lambda store: store.programs(CONTEXT)),
         ("programs", "task_keys", "3", lambda store: store.programs(CONTEXT)),
         ("programs", "features", "3", lambda store: store.programs(CONTEXT)),
+        ("programs", "features", '{"a": Infinity}', lambda store: store.programs()),
         ("programs", "variants", '{"a": 0}', lambda store: store.programs(CONTEXT)),
         ("programs", "algorithms", '{"a": "b"}', lambda store: store.programs()),
         ("run_decisions", "value", '{"a', lambda store: store.decided("a decision")),

@@ -7,12 +7,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folders import SUPPORT
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 from stored_records import CONTEXT, TASK, fill_store, make_record
 
-from mlir_sched.database import RecordStore
+from mlir_sched.database import RecordStore, statements
+from mlir_sched.database import store as store_module
+from mlir_sched.database.record import StoredProgram
 from mlir_sched.errors import UserError
 
 WRITER = SUPPORT / "store_writer.py"
@@ -114,6 +119,24 @@ def test_a_thousand_records_added_in_rounds_come_back_in_their_order(store: Reco
     for start in range(0, len(records), 16):
         store.add(records[start : start + 16])
     assert store.records(TASK.key, CONTEXT) == tuple(records)
+
+
+def test_a_program_that_another_run_stores_at_the_same_moment_is_kept_beside_it(
+    store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server refuses the second of two transactions that insert a key; SQLite has them one after the other."""
+    refusals = [IntegrityError("INSERT", {}, Exception("duplicate key"))]
+
+    def replace_row(connection: Connection, *what: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+        statements.replace_row(connection, *what)
+
+    monkeypatch.setattr(store_module, "replace_row", replace_row)
+    program = StoredProgram(CONTEXT, (TASK.key,), {}, 1.5)
+    store.keep_program(program)
+    assert store.programs() == (program,)
+    assert not refusals
 
 
 def start_writer(path: Path, tag: str, rounds: int) -> "subprocess.Popen[str]":
