@@ -170,7 +170,9 @@ class _Choosing:
             self._learn_how_long_calls_take()
         self.foreseen = self.policy.foreseen(self.default, self.variants) if self.default.profile else None
         if self.foreseen is not None:
-            self._take_foreseen(self.foreseen, self._chosen_before(rewritten.sites))
+            chosen = self._chosen_before(rewritten.sites)
+            self._take_foreseen(self.foreseen, chosen)
+            self._trust(chosen)
             return
         if self.policy.hurried and self.default.profile is not None:
             names = favoured_by_profile(self.default, [variant.name for variant in early])
@@ -182,6 +184,7 @@ class _Choosing:
         if not self.dominant:
             self._decide_early(early)
         self._rest(chosen)
+        self._trust(chosen)
 
     @property
     def default(self) -> BuiltVariant:
@@ -271,6 +274,9 @@ class _Choosing:
             self._time(self.default, others_built)
         else:
             self.timed = tuple(distinct(self.timed))
+
+    def _trust(self, chosen: Variant | None) -> None:
+        """Have what an earlier run chose dominate all others, where the policy trusts that and it compiled."""
         if chosen and self.policy.trusts_earlier_runs:
             plans = [built.variant.plan for built in self.timed[1:]]
             self.dominant += [p.refines or p.whole.name for p in plans if p.whole == chosen.plan.whole]

@@ -15,8 +15,9 @@ MOST_COMPILED = 2
 def worth(ratios: Mapping[str, float], plans: Sequence[Plan], chosen: str = "") -> dict[str, float]:
     """Return what variants of a program were worth, by name, of those that were measured.
 
-    That is how many times as fast as the program each was without scripts. A variant that refines another one is worth
-    at least as much as that: without scripts it is slow. What a run ended with is worth as much as the best.
+    That is how many times as fast as the program each was without scripts. A variant that refines another one is slow
+    without scripts: it is worth at least as much as that one, and at least as much as the program where that one was
+    not measured. What a run ended with is worth as much as the best, the program itself included.
 
     Args:
         ratios: What was measured, by name.
@@ -24,8 +25,9 @@ def worth(ratios: Mapping[str, float], plans: Sequence[Plan], chosen: str = "") 
         chosen: Name of the variant that a run ended with; empty for none.
     """
     known = {**ratios, DEFAULT: 1.0}
-    found = {p.name: max(known[p.name], known.get(p.refines, 0.0)) for p in plans if p.name in known}
-    return {name: max(found.values()) if name == chosen else ratio for name, ratio in found.items()}
+    least = {plan.name: known.get(plan.refines, 1.0) if plan.refines else 0.0 for plan in plans}
+    found = {name: max(known[name], least[name]) for name in least if name in known}
+    return found | ({chosen: max(known.values())} if chosen in found else {})
 
 
 def replaces(plan: Plan, other: Plan) -> bool:

@@ -27,6 +27,16 @@ def test_what_a_run_ended_with_is_worth_as_much_as_the_best() -> None:
     assert worth({}, PLANS, PACKED) == {}
 
 
+def test_a_refinement_that_was_compiled_at_once_is_worth_as_much_as_the_program() -> None:
+    assert worth({REFINED: 0.2}, PLANS) == {REFINED: 1.0}
+    assert worth({REFINED: 2.4}, PLANS) == {REFINED: 2.4}, "some are fast without scripts, too"
+    assert worth({LAYOUT: 0.5, REFINED: 0.2}, PLANS) == {LAYOUT: 0.5, REFINED: 0.5}
+
+
+def test_what_a_run_ended_with_is_worth_as_much_as_the_program() -> None:
+    assert worth({LAYOUT: 0.5}, PLANS, LAYOUT) == {LAYOUT: 1.0}
+
+
 @pytest.mark.parametrize(
     ("ratios", "order"),
     [

@@ -82,6 +82,16 @@ def test_what_an_earlier_run_chose_comes_first(tmp_path: Path) -> None:
     assert programs.compiled == ["default", PACKED, CONTIGUOUS]
 
 
+@pytest.mark.parametrize("trusts", [True, False])
+def test_what_an_earlier_run_chose_dominates_where_there_is_no_search_to_compare_it(
+    trusts: bool, tmp_path: Path
+) -> None:
+    policy = Prophet(PACKED, ratios={}, chosen=CONTIGUOUS)
+    policy.trusts_earlier_runs = trusts
+    _, found = built(policy, tmp_path, **{CONTIGUOUS: 0.9, PACKED: 5.0})
+    assert found.dominant == ((CONTIGUOUS,) if trusts else ())
+
+
 def test_the_default_may_be_all(tmp_path: Path) -> None:
     programs, found = built(Prophet(ratios={}), tmp_path)
     assert programs.compiled == ["default"]
