@@ -92,13 +92,13 @@ class VariantChoice(CompilePolicy):
         """
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
-        own = (options.minutes, options.seed, generation, digests_of(options.values), *options.bounds().items())
+        context_key = measuring_context(target, generation=generation, **options.bounds())
+        own = (context_key, options.minutes, options.seed, digests_of(options.values))
         predicts = ("predicted variants",) if options.predict_variants else ()
         run = (*model, target.key, *own, *predicts, *(("one-shot",) if options.is_one_shot else ()))
         key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
-        context_key = measuring_context(target, generation=generation, **options.bounds())
         until, end = start + compiling_s(options), start + searching_s(options)
-        programs = KnownPrograms(store, user_file, context_key, note) if predicts and not options.fresh else None
+        programs = KnownPrograms(store, user_file, context_key, options.fresh, note) if predicts else None
         return cls(store, key, until, end, context_key, target, programs)
 
     def known(self, default: Model) -> Mapping[str, Value]:
@@ -147,7 +147,8 @@ class VariantChoice(CompilePolicy):
     @property
     def foresees(self) -> bool:
         """Whether the user wants variants to be predicted, and enough programs were known when the run began."""
-        return self.programs is not None and self._decide("foresees", self.programs.are_enough)
+        known = self.programs
+        return known is not None and self._decide("foresees", lambda: known.are_enough)
 
     def foreseen(self, default: BuiltVariant, variants: Sequence[Variant]) -> Foreseen | None:
         """Return what is predicted of variants, the same in every run that goes on with this one."""
@@ -155,12 +156,14 @@ class VariantChoice(CompilePolicy):
             return None
         known, plans = self.programs, [variant.plan for variant in variants]
 
-        def now() -> dict[str, Any]:
-            found = asdict(predicted(known.all(), profile_features(default, self.target), plans))
+        def now() -> dict[str, Any] | None:
+            if not known.are_enough:  # the process that was sure of that ended before it predicted
+                return None
+            found = asdict(predicted(known.all, profile_features(default, self.target), plans))
             return found | {"order": list(found["order"])}
 
         found = self._decide("foreseen", now)
-        return Foreseen(tuple(found["order"]), found["ratios"], found["programs"])
+        return Foreseen(tuple(found["order"]), found["ratios"], found["programs"]) if found else None
 
     def refines_at_once(self) -> bool:
         """Say whether only what refines the variant is compiled that the default's profile speaks for.
@@ -210,12 +213,12 @@ class VariantChoice(CompilePolicy):
         return self._decide(f"settled-{name}", lambda: far_faster)
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the names of the variants that are also timed in the calling thread, for all runs on as many threads.
+        """Return the names of the variants that are also timed in the calling thread, given those short by now.
 
         A program that takes almost :data:`~mlir_sched.program.variants.choosing.SHORT_S` is above it in one process and
         below it in another: a resumed run would have other variants, and so begin anew.
         """
-        return self._decide(f"short-{self.target.cores}", lambda: list(names))
+        return self._decide("short", lambda: list(names))
 
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""

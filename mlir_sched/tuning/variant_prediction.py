@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -33,28 +34,38 @@ class KnownPrograms:
         store: The run's own store.
         user_file: The user's store; None for none, and it need not be there.
         context_key: The context of the run's programs.
+        fresh: Whether the run is a fresh start, so that it knows none.
         note: Is told what cannot be read of the user's store.
     """
 
     store: RecordStore
     user_file: Path | None
     context_key: str
+    fresh: bool = False
     note: Callable[[str], None] = lambda _: None
 
+    @cached_property
     def all(self) -> tuple[StoredProgram, ...]:
-        """Return the programs of this machine with measured variants, each once.
+        """The programs of this machine with measured variants, as they were when they were first asked for.
 
-        Those of the run's own store count since the last fresh start.
+        Each is there once per number of threads, with all that was measured of it. The run's own program may be one of
+        them. Those of the run's own store count since the last fresh start.
         """
+        if self.fresh:
+            return ()
         own, generation = _machine(self.context_key), context_parts(self.context_key)["generation"]
         here = [p for p in self.store.programs() if context_parts(p.context_key).get("generation") == generation]
-        known = (*self._of_user(), *here)
-        found = {p.key: p for p in known if p.features and p.variants and _machine(p.context_key) == own}
+        found = dict[tuple[str, ...], StoredProgram]()
+        for each in (*reversed(self._of_user()), *reversed(here)):  # the last one that was stored comes last
+            if each.features and each.variants and _machine(each.context_key) == own:
+                key = context_parts(each.context_key)["threads"], *each.task_keys
+                found[key] = each.beside(found.get(key))
         return tuple(found[key] for key in sorted(found))
 
+    @property
     def are_enough(self) -> bool:
-        """Say whether there are enough programs."""
-        return len(self.all()) >= LEAST_PROGRAMS
+        """Whether there are enough programs; one that ran on several numbers of threads counts once."""
+        return len({each.task_keys for each in self.all}) >= LEAST_PROGRAMS
 
     def _of_user(self) -> tuple[StoredProgram, ...]:
         try:

@@ -417,6 +417,16 @@ def test_programs_that_are_short_at_first_have_the_same_variants_when_the_run_go
         assert other.short(["O3"]) == ["O3"]
 
 
+def test_what_was_decided_of_variants_holds_for_one_machine_and_number_of_threads(tmp_path: Path) -> None:
+    model, options = tmp_path / "model.mlir", TuneOptions(minutes=1.0)
+    model.write_text("module {}")
+    others = replace(TARGET, cores=TARGET.cores + 1), replace(TARGET, machine=(("cpu", "another"),))
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        assert VariantChoice.of(model, TARGET, options, store, 0.0).dominates(LAYOUT, far_faster=True)
+        for target in others:
+            assert not VariantChoice.of(model, target, options, store, 0.0).dominates(LAYOUT, far_faster=False)
+
+
 def test_a_fresh_start_knows_nothing_that_earlier_runs_decided_of_variants(tmp_path: Path) -> None:
     model, options = tmp_path / "model.mlir", TuneOptions(minutes=1.0)
     model.write_text("module {}")

@@ -111,7 +111,7 @@ def test_programs_of_this_machine_on_any_number_of_threads_count(
     fill(store, programs({LAYOUT: 3.0}, context=measuring_context(other)))
     fill(store, (replace(each, variants={}) for each in programs({}, first=20)))
     fill(store, (replace(each, features={}) for each in programs({LAYOUT: 3.0}, first=40)))
-    assert KnownPrograms(store, None, CONTEXT).are_enough() is counts
+    assert KnownPrograms(store, None, CONTEXT).are_enough is counts
 
 
 def test_the_users_store_counts_too_and_one_that_is_damaged_costs_a_note(
@@ -123,7 +123,52 @@ def test_the_users_store_counts_too_and_one_that_is_damaged_costs_a_note(
     fill(store, programs({LAYOUT: 3.0}, 2, first=50))
     assert choice(model, store, user_file=file).foresees
     file.write_bytes(b"no database")
-    known = KnownPrograms(store, file, CONTEXT, notes.append)
-    assert len(known.all()) == 2
+    known = KnownPrograms(store, file, CONTEXT, note=notes.append)
+    assert len(known.all) == 2
+    assert not known.are_enough
     assert len(notes) == 1
     assert "not predicted from your store" in notes[0]
+
+
+def test_a_program_counts_once_on_however_many_threads_and_under_whatever_bound(store: RecordStore) -> None:
+    threads = [measuring_context(replace(TARGET, cores=cores)) for cores in range(1, LEAST_PROGRAMS + 1)]
+    bounds = [measuring_context(TARGET, max_weights=f"{bound}") for bound in range(1, LEAST_PROGRAMS + 1)]
+    for context in (*threads, *bounds):
+        fill(store, programs({LAYOUT: 3.0}, 1, context=context))
+    known = KnownPrograms(store, None, CONTEXT)
+    assert len(known.all) == LEAST_PROGRAMS, "one per number of threads"
+    assert not known.are_enough
+
+
+def test_what_fresh_starts_measured_of_a_program_is_put_together_and_the_last_one_counts(
+    store: RecordStore, tmp_path: Path
+) -> None:
+    file = tmp_path / "user.sqlite"
+    with RecordStore.open(file) as users:
+        for number in range(LEAST_PROGRAMS):
+            context = measuring_context(TARGET, generation=number)
+            fill(users, programs({LAYOUT: 3.0 + number, f"variant {number}": 1.0}, 1, context=context))
+    known = KnownPrograms(store, file, CONTEXT)
+    (found,) = known.all
+    assert found.variants == {LAYOUT: 2.0 + LEAST_PROGRAMS} | {f"variant {n}": 1.0 for n in range(LEAST_PROGRAMS)}
+    assert not known.are_enough
+
+
+def test_a_run_that_goes_on_and_knows_less_predicts_nothing(model: Path, store: RecordStore, tmp_path: Path) -> None:
+    file = tmp_path / "user.sqlite"
+    with RecordStore.open(file) as users:
+        fill(users, programs({LAYOUT: 3.0}))
+    assert choice(model, store, user_file=file).foresees
+    assert choice(model, store).foreseen(DEFAULT, VARIANTS) is None
+    assert choice(model, store, user_file=file).foreseen(DEFAULT, VARIANTS) is None, "a third process does the same"
+
+
+def test_a_fresh_start_predicts_nothing_also_when_it_goes_on(model: Path, store: RecordStore, tmp_path: Path) -> None:
+    file = tmp_path / "user.sqlite"
+    with RecordStore.open(file) as users:
+        fill(users, programs({LAYOUT: 3.0}))
+    for fresh in (True, False):
+        options = replace(PREDICTING, fresh=fresh)
+        run = VariantChoice.of(model, TARGET, options, store, 0.0, generation=1, user_file=file)
+        assert not run.foresees
+    assert VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, generation=2, user_file=file).foresees
