@@ -41,7 +41,9 @@ def export(name: str, folder: Path, *, inline: bool = False, onnx: bool = False,
     if not inline:
         aot.externalize_module_parameters(module)
         aot.save_module_parameters(folder / "weights.irpa", module)
-    aot.export(module, *examples).save_mlir(folder / "model.mlir")
+    whole, partial = folder / "model.mlir", folder / "partial.mlir"
+    aot.export(module, *examples).save_mlir(partial)
+    partial.replace(whole)  # so that an export that was killed is no export
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from benchmarks.figures.result_table import Unit
 from benchmarks.figures.sampling import Samples, TimedWay
 from benchmarks.figures.tables import cell_text
 from benchmarks.kept import converter
+from benchmarks.networks import export
 from benchmarks.networks.comparison import (
     OTHER_FLAGS,
     Result,
@@ -161,3 +163,25 @@ def test_results_of_several_seeds_are_a_table_of_a_file() -> None:
     assert cell_text(first["over the fastest"], Unit.RATIO) == "1.00 (0.80 to 1.20), OpenVINO"
     assert cell_text(first["trials"], Unit.COUNT) == "95 (90 to 100)"
     assert cell_text(second[TUNED], Unit.SECONDS) == "1.00 ms (1.00 to 1.01)", "one seed has the interval of timing"
+
+
+def test_an_export_that_was_killed_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kills = [KeyboardInterrupt()]
+
+    def save_mlir(path: Path) -> None:
+        path.write_text("module {")
+        if kills:
+            raise kills.pop()
+        path.write_text("module {}")
+
+    aot = SimpleNamespace(export=lambda *_: SimpleNamespace(save_mlir=save_mlir))
+    modules = {"torch": SimpleNamespace(), "iree.turbine": SimpleNamespace(aot=aot), "iree.turbine.aot": aot}
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(export, "network", lambda *_: (None, ()))
+    monkeypatch.setattr(export, "change_of_results", lambda *_: 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        export.export("a network", tmp_path, inline=True)
+    assert not (tmp_path / "model.mlir").exists()
+    export.export("a network", tmp_path, inline=True)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("model.mlir", "module {}")]

@@ -56,6 +56,18 @@ def test_a_network_unlike_all_others_is_missed() -> None:
     assert [each.network for each in found if not each.hits] == ["unlike"]
 
 
+@pytest.mark.parametrize(("timing_s", "taken"), [(1.0, ("O3",)), (0.0, ("O3", "data-tiling"))])
+def test_what_compiles_and_is_wrong_takes_the_place_of_another_as_in_a_run(
+    timing_s: float, taken: tuple[str, ...]
+) -> None:
+    right = MeasuredVariant(CONTIGUOUS, 2.0, 1.0, 1.2)
+    others = MeasuredVariant("O3", 2.0, 1.0, 1.1), MeasuredVariant("data-tiling", 2.0, 1.0, 1.05)
+    networks = [replace(network(f"{n}", 1, 0.1), variants=(right, *others)) for n in range(8)]
+    wrong = MeasuredVariant(CONTIGUOUS, 2.0, timing_s, why="its numbers are wrong")
+    own = replace(networks[0], network="own", variants=(wrong, *others))
+    assert judged([*networks, own], plans_on(FIXED))[-1].taken == taken
+
+
 @pytest.mark.parametrize(("ratio", "share", "dominates"), [(1.5, 0.2, False), (2.5, 0.2, True), (1.5, 0.4, True)])
 def test_without_predictions_only_refinements_follow_a_layout_that_dominates(
     ratio: float, share: float, dominates: bool

@@ -101,7 +101,7 @@ def _first(
             break
         if not any(replaces(plan, plans[name]) for plan in compiled):
             tried.append(variants[name])
-            compiled += [plans[name]] if variants[name].ratio is not None else []
+            compiled += [plans[name]] if variants[name].compiles else []
     return tried
 
 

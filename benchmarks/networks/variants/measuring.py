@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.networks.comparison import parameters_of
+from mlir_sched.errors import UserError
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.profile_features import profile_features
 from mlir_sched.program.variants.programs import MeasuredPrograms, Programs, Source
@@ -31,6 +32,11 @@ class MeasuredVariant:
     ratio: float | None = None
     why: str = ""
 
+    @property
+    def compiles(self) -> bool:
+        """Whether it was compiled, and so took the place of another one; its numbers may be wrong."""
+        return self.timing_s > 0.0
+
 
 @dataclass(frozen=True)
 class MeasuredNetwork:
@@ -56,7 +62,7 @@ def measured(network: str, part: int, folder: Path, target: Target) -> MeasuredN
     """Compile and time every variant of an exported network, as a run does that leaves none out.
 
     Raises:
-        UserError: IREE cannot compile the network, or its numbers cannot be checked.
+        UserError: IREE cannot compile the network, its numbers cannot be checked, or there is no profile of it.
     """
     source = Source(folder / "model.mlir", target, parameters_of(folder))
     options = RunnerOptions.for_device(target.driver, threads=target.cores).first_look
@@ -67,9 +73,10 @@ def measured(network: str, part: int, folder: Path, target: Target) -> MeasuredN
         if rewritten.repair.script is not None:
             built = programs.build(rewritten.repair.of(default))
         first = programs.profiled_first(programs.first(built))
+        if first.profile is None:
+            raise UserError(f"{network}: IREE records no profile of it, from which variants are predicted")
         others = (*map(rewritten.repair.of, flagged), *rewritten.variants)
         variants = tuple(_measured(variant, first, programs) for variant in others)
-        assert first.profile is not None
     return MeasuredNetwork(
         network, part, profile_features(first, target), first.profile.total_s, _rounded(built.build_s), variants
     )
