@@ -43,10 +43,11 @@ from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, Interruption, with_callbacks
 from mlir_sched.tuning.journal import generation_of, tuned_program
-from mlir_sched.tuning.one_shot import OneShot, SettledVariant, require_candidates, without_search
+from mlir_sched.tuning.one_shot import OneShot, require_candidates, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod
+from mlir_sched.tuning.settled_variant import SettledVariant
 from mlir_sched.tuning.transfer import TransferPlan
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
@@ -108,6 +109,8 @@ def tune(
         EnvironmentFailureError: The machine fails outside of the search.
     """
     options, method = options or TuneOptions(), SearchMethod.of(strategy, cost_model, scheduler)
+    if options.is_one_shot:
+        method = without_search(method)
     path = require_program(model)
     weights = parameter_files(parameters)
     user_file = None if options.check_only else user_store_file(options.user_store)
@@ -124,7 +127,7 @@ def tune(
         choosing, searching = VariantChoice, VariantSearch
         if options.is_one_shot:
             require_candidates(options, start_from, modelled=options.check_only or meter.drawn > 1)
-            choosing, searching, method = SettledVariant, OneShot, without_search(method)
+            choosing, searching = SettledVariant, OneShot
         stage = first_stage(meter, options)
         options = replace(options, threads=target.cores)
         space = (space or Space.default(target)).led_by(modules, target)
@@ -165,6 +168,9 @@ def tune(
                     start_from=start_from,
                     drawn=meter.drawn,
                     transfer=plan,
+                    searched=OneShot.searched(variants.built, space, target, variants.dominant)
+                    if options.is_one_shot
+                    else (),
                 )
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)

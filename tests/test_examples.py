@@ -20,7 +20,12 @@ from mlir_sched.tuning.budget import PICKS
 pytestmark = pytest.mark.promise
 
 EXAMPLES = ROOT / "examples"
-PROGRAMS = sorted(str(p.relative_to(EXAMPLES)) for p in EXAMPLES.rglob("*.mlir") if p.parent.name != "tuned")
+TIERS = {"small_matmul.mlir": pytest.mark.promise, "three_ops.mlir": pytest.mark.landing}
+"""Where a run on a program belongs: one operator, several families; the others tell no more than these."""
+PROGRAMS = [
+    pytest.param(name, marks=TIERS.get(name, pytest.mark.nightly), id=name)
+    for name in sorted(str(p.relative_to(EXAMPLES)) for p in EXAMPLES.rglob("*.mlir") if p.parent.name != "tuned")
+]
 
 
 def run(name: str, trials: int, folder: Path) -> str:
@@ -68,7 +73,6 @@ def test_example_explains_itself(name: str) -> None:
     assert "--trials" in done.stdout
 
 
-@pytest.mark.sweep("landing", keep="small_matmul.mlir")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_is_tuned_without_a_search(name: str, tmp_path: Path) -> None:
     command = [sys.executable, str(SUPPORT / "short_sessions.py"), "tune", str(EXAMPLES / name), "--threads", "1"]

@@ -14,8 +14,10 @@ from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 PICKS = 3
 """Candidates per task of a run without a search: as many as finalists are chosen from."""
-LEAST_FINALISTS_S = 30.0
-"""Seconds that the finalists of a run without a search may take however few tasks there are."""
+LEAST_FINALISTS_S, FINALISTS_SHARE = 15.0, 1 / 2
+"""Most seconds that the finalists of a run without a search take: the first number however few tasks there are, else
+the second one times what a run by time sets aside. The few candidates were timed in turns just before, so that choices
+once more are for the tasks of most time."""
 COMPILING = 1 / 3
 """Share of the given minutes in which variants are compiled and timed."""
 EXPLORATION = 1 / 2
@@ -198,7 +200,8 @@ class Budget:
             whole_s = 60 * options.minutes
             until_s = search_end_s(whole_s, emission_s + finalist_s * tasks, least_s)
             return Budget(options.round_size, None, until_s, begun_s, whole_s, finalist_s)
-        most_s = max(LEAST_FINALISTS_S, finalist_s * tasks) if options.is_one_shot else math.inf
+        picked_s = max(LEAST_FINALISTS_S, FINALISTS_SHARE * finalist_s * tasks)
+        most_s = picked_s if options.is_one_shot else math.inf
         return Budget(options.round_size, trials_of(options, tasks), begun_s=begun_s, most_finalists_s=most_s)
 
     def most_of_round(self, untuned_s: float) -> int:

@@ -20,15 +20,12 @@ from itertools import islice
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.lookahead import Lookahead, Upcoming
 from mlir_sched.evaluation.work import Work
-from mlir_sched.models import SharedCostModel
+from mlir_sched.models import RandomModel, SharedCostModel
 from mlir_sched.plugins import key_of
-from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.variants.compile_policy import NOT_SETTLED
-from mlir_sched.sampling import Value
-from mlir_sched.search import EvolutionaryOptions
-from mlir_sched.targets.kind import DEFAULT
-from mlir_sched.tasks import Model
+from mlir_sched.search import Acquisition, EvolutionaryOptions, GradientScheduler
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.transferred import OneShotResult
@@ -39,7 +36,6 @@ from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_search import TaskSearch
-from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import Turns, VariantSearch
 
 TEMPLATES = 1
@@ -57,17 +53,24 @@ class Origin(StrEnum):
 
 
 def without_search(method: SearchMethod) -> SearchMethod:
-    """Return the method by which candidates are chosen without a search: the best by the prediction, and no draws.
+    """Return the method by which candidates are chosen without a search: by the mean prediction alone, and no draws.
 
     Raises:
-        UserError: Its strategy is another one than evolution, which has no say without a search.
+        UserError: It has a part that has no say without a search.
     """
-    if not isinstance(method.strategy, EvolutionaryOptions):
-        raise UserError(
-            f"without a search (0 trials) the search strategy {key_of(method.strategy)} has no use: leave it out, or "
-            "give a number of trials"
-        )
-    return replace(method, strategy=replace(method.strategy, random_share=0.0, exploration=0.0))
+    strategy = method.strategy
+    if not isinstance(strategy, EvolutionaryOptions):
+        raise _without_use("search strategy", strategy)
+    if not isinstance(method.scheduler, GradientScheduler):
+        raise _without_use("task scheduler", method.scheduler)
+    if method.cost_model is RandomModel:
+        raise _without_use("cost model", method.cost_model)
+    return replace(method, strategy=replace(strategy, random_share=0.0, acquisition=Acquisition.MEAN))
+
+
+def _without_use(what: str, part: object) -> UserError:
+    text = f"without a search (0 trials) the {what} {key_of(part)} has no use"
+    return UserError(f"{text}: leave it out, or give a number of trials")
 
 
 def require_candidates(options: TuneOptions, given: Collection[Trace], *, modelled: bool) -> None:
@@ -85,44 +88,6 @@ def require_candidates(options: TuneOptions, given: Collection[Trace], *, modell
             "nothing is left to choose from: without a search (0 trials) candidates come from what other dispatches "
             "showed and from templates, and both are off; leave one of them on, or give a number of trials"
         )
-
-
-@dataclass
-class SettledVariant(VariantChoice):
-    """The choice of variants without a search: at most one is compiled beside the default.
-
-    That is the one that an earlier run on such a program chose, else the one that the default's profile speaks for.
-    """
-
-    why_not = NOT_SETTLED
-    trusts_earlier_runs = True
-    _known: Mapping[str, Value] = field(default_factory=dict)
-
-    @property
-    def hurried(self) -> bool:
-        """Whether the default is profiled before other variants are compiled: always."""
-        return True
-
-    def known(self, default: Model) -> Mapping[str, Value]:
-        """Return what an earlier run decided about this program, or a similar one."""
-        self._known = super().known(default)
-        return self._known
-
-    def should_compile(self, name: str) -> bool:
-        """Say whether a variant is to be compiled: where something settles that one is, the first one that compiles."""
-        known = self._known.get(VARIANT)
-        settled = known != DEFAULT if known else bool(self._favoured)
-        first = len(self._compiled) == self._failed
-        return self._decided(name, wanted=settled and first and self._has_time(until=self.end))
-
-    def should_compile_beside(self, name: str, *, extended: bool) -> bool:
-        """Say whether a variant is to be compiled beside another one: never."""
-        del extended
-        return self._decided(name, wanted=False)
-
-    def refines_at_once(self) -> bool:
-        """Say whether only what refines the variant is compiled that the profile speaks for: scripts come at once."""
-        return True
 
 
 @dataclass(frozen=True)
@@ -193,9 +158,10 @@ class OneShotProgram(ProgramSearch):
 
     def chosen(self) -> OneShotResult:
         """Return what was chosen from what."""
+        untried = [search for search in self.searches if not search.tried and search.task.key not in self.waiting]
         return OneShotResult(
             dispatches=sum(search.tried > 0 for search in self.searches),
-            known=sum(not search.tried and bool(search.history.records) for search in self.searches),
+            known=sum(bool(search.history.records) for search in untried),
             candidates={str(origin): self.origins[origin] for origin in Origin if self.origins[origin]},
             ready_s=self.ready_s if self.predicts else None,
         )
@@ -266,11 +232,14 @@ class OneShot(VariantSearch):
     made_by = OneShotProgram
 
     @classmethod
-    def _searched(cls, built: Sequence[BuiltVariant], dominant: Collection[str]) -> Sequence[BuiltVariant]:
+    def searched(
+        cls, built: Sequence[BuiltVariant], space: Space, target: Target, dominant: Collection[str] = ()
+    ) -> Sequence[BuiltVariant]:
         """Return the first variant that dominates the others, else the first."""
-        plans = [each.variant.plan for each in built]
+        chosen = super().searched(built, space, target, dominant)
+        plans = [each.variant.plan for each in chosen]
         dominates = ((plan.refines or plan.whole.name) in dominant for plan in plans)
-        return [next((each for each, first in zip(built, dominates, strict=True) if first), built[0])]
+        return [next((each for each, first in zip(chosen, dominates, strict=True) if first), chosen[0])]
 
     def _turns(self) -> Turns[None]:
         (program,) = self.programs

@@ -110,6 +110,7 @@ class TuningRun:
         drawn: int = 1,
         design: DesignSpaces = DesignSpace,
         transfer: TransferPlan | None = None,
+        searched: Sequence[BuiltVariant] = (),
     ) -> TuningRun:
         """Return the run on a model, begun now or resumed.
 
@@ -117,19 +118,22 @@ class TuningRun:
             options, target, space, store, method, generation, start_from, drawn, design: As the attributes.
             start: When this process began with the run, by ``time.monotonic()``.
             transfer: Finds what its searches begin from; by default they begin from nothing.
+            searched: The variants that may be searched where that is settled, so that all else has no part in the
+                sources and in the budget; empty by default.
         """
         method = method or SearchMethod()
         asked = _asked(options, method, target, space, built, start_from, generation, drawn)
         known = Transfer()
         if transfer is not None:
             asked = [*asked, *transfer.key]
-            searched = _searched(tunable_variants(built, space, target) or built, space, target, generation)
-            known = transfer.decided(store, f"transfer-{_digest(asked)}", searched)
+            may_be = searched or tunable_variants(built, space, target) or built
+            tasks_asked = _searched(may_be, space, target, generation)
+            known = transfer.decided(store, f"transfer-{_digest(asked)}", tasks_asked)
             asked = [*asked, *known.key]
         key = "run-" + _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, "clock-" + _digest(asked), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
-        tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
+        tasks = max((sum(can_tune(t, space, target) for t in b.model.tasks) for b in searched or built), default=0)
         fastest = min((b for b in built if b.timing is not None), key=call_s, default=built[0])
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
         least_s = store.decide(f"{key}-least-end", lambda: least_emission_s(built, fastest, _final(target)))

@@ -18,6 +18,8 @@ from mlir_sched.evaluation.work import Work
 from mlir_sched.program.building import fastest
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import MOST_REVIEWS, Allowance, RungTurn
 from mlir_sched.tuning.exchange import FoundTrace, found_traces
@@ -111,23 +113,24 @@ class VariantSearch:
             profile: Returns a variant with its profile, which a run by time needs.
         """
         by_name, space, target = {b.variant.name: b for b in built}, run.space, run.target
-        chosen = tunable_variants(built, space, target, dominant) or [fastest(built)]
+        chosen = cls.searched(built, space, target, dominant)
         names = run.decide("tuned", lambda: [b.variant.name for b in chosen])
         if run.budget.by_time:  # by time, the dispatches that matter most come first
             by_name |= {name: profile(by_name[name]) for name in names}
             of_use = with_tunable_time([by_name[name] for name in names], space, target)
             names = run.decide("promising", lambda: [b.variant.name for b in of_use])
         programs = []
-        for variant in cls._searched([by_name[name] for name in names], dominant):
+        for variant in map(by_name.__getitem__, names):
             with run.costs.of(WorkKind.CAPTURE, variant.variant.name):
                 programs.append(cls.made_by(run, prepare(variant), events))
         return cls(run, programs, time_programs, programs, algorithms, built)
 
     @classmethod
-    def _searched(cls, built: Sequence[BuiltVariant], dominant: Collection[str]) -> Sequence[BuiltVariant]:
-        """Return the variants that are searched of those that are worth it, the fastest untuned one first."""
-        del dominant
-        return built
+    def searched(
+        cls, built: Sequence[BuiltVariant], space: Space, target: Target, dominant: Collection[str] = ()
+    ) -> Sequence[BuiltVariant]:
+        """Return the variants that may be searched, the fastest untuned one first; arguments as of :meth:`of`."""
+        return tunable_variants(built, space, target, dominant) or [fastest(built)]
 
     def work(self) -> Iterator[tuple[ProgramSearch, Work]]:
         """Search the programs in turns, and yield each with work that is to be run before the search goes on."""

@@ -73,6 +73,7 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--trials", "-3"), "trials must be at least 0"),
         (("--trials", "0", "--transfer", "off", "--no-templates"), "nothing is left to choose from"),
         (("--trials", "0", "--strategy", "random"), "RandomSearch has no use"),
+        (("--trials", "0", "--cost-model", "random"), "RandomModel has no use"),
         (("--trials", "0", "--minutes", "0"), "minutes must be above 0"),
         (("--minutes", "0"), "minutes must be above 0"),
         (("--minutes", "nan"), "minutes must be above 0"),

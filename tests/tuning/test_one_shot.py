@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from measured_tasks import measured_task, timed
-from plans import Named, flagged
-from plans import Slow as SlowRewrite
-from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, program_search, searched, task_of, turns_of
-from speedups import Factor, Speedups, timing
+from replayed_run import TARGET, matmul_dispatch, program_search, searched, task_of
+from speedups import Factor, Speedups
 
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Place
 from mlir_sched.database import RecordStore
-from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.errors import UserError
+from mlir_sched.models import QuantileModel, RandomModel
 from mlir_sched.outcome import Outcome
-from mlir_sched.program.plan import Plan
-from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.search import EvolutionaryOptions, RandomSearch
+from mlir_sched.search import Acquisition, EvolutionaryOptions, GradientScheduler, RandomSearch, TaskProgress
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
-from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.transferred import OneShotResult
-from mlir_sched.tuning.budget import LEAST_FINALISTS_S, PICKS, Budget
-from mlir_sched.tuning.one_shot import OneShot, OneShotProgram, SettledVariant, require_candidates, without_search
+from mlir_sched.tuning.budget import FINALISTS_SHARE, LEAST_FINALISTS_S, PICKS, Budget
+from mlir_sched.tuning.one_shot import OneShotProgram, require_candidates, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.transfer import TransferPlan
-from mlir_sched.tuning.tuning_run import RunClock, TuningRun
+from mlir_sched.tuning.tuning_run import RunClock
 
 SHAPES = {"first": (64, 96, 32), "second": (128, 64, 48)}
 TASKS = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
@@ -168,6 +163,8 @@ def test_a_second_run_measures_nothing_and_a_search_goes_on_from_the_records(tmp
         evaluator = Speedups(SLOWER)
         search = searched(program_search(TuneOptions(trials=16), store, TASKS), evaluator)
         known = {each.task.name: set(each.history.records) for each in search.searches}
+        third = one_shot(store)
+        assert (tried(third), third.measured) == (tried(first), 0), "whatever came between"
     assert all(set(keys) < known[name] for name, keys in tried(first).items())
     assert len(evaluator.measured) == search.tried == 16
 
@@ -229,18 +226,21 @@ class Slow(Speedups):
 def test_minutes_bound_a_run_without_a_search() -> None:
     evaluator = Slow(SLOWER)
     with RecordStore.open("sqlite://") as store:
+        searched(program_search(TuneOptions(trials=16), store, TASKS), Speedups(SLOWER))
         program = program_search(TuneOptions(trials=0, minutes=0.5), store, TASKS, transfer=PLAN)
         evaluator.clock = program.run.clock
-        searched(program, evaluator)
+        found = searched(program, evaluator)
+        assert isinstance(found, OneShotProgram)
     assert evaluator.measured == ["first"] * PICKS
-    assert program.unsearched() == {TASKS[1].key: NO_TIME_TO_MEASURE}
+    assert found.unsearched() == {TASKS[1].key: NO_TIME_TO_MEASURE}
+    assert (found.chosen().dispatches, found.chosen().known) == (1, 0), "no candidate that is known is faster"
 
 
 def test_a_budget_without_a_search_is_a_few_candidates_per_task_and_bounds_the_finalists() -> None:
     assert Budget.of(OPTIONS, tasks=4, begun_s=0.0).trials == 4 * PICKS
     assert Budget.of(replace(OPTIONS, check_only=True), tasks=1, begun_s=0.0).trials == 4 * PICKS
     assert Budget.of(OPTIONS, tasks=0, begun_s=0.0).trials == PICKS
-    assert Budget.of(OPTIONS, tasks=40, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == 80.0
+    assert Budget.of(OPTIONS, tasks=40, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == FINALISTS_SHARE * 80.0
     assert Budget.of(OPTIONS, tasks=1, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == LEAST_FINALISTS_S
     by_time = Budget.of(TuneOptions(trials=0, minutes=1.0), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=2.0)
     assert (by_time.trials, by_time.seconds) == (None, 60.0 - 9.0 - 6.0)
@@ -267,86 +267,37 @@ def test_where_nothing_is_left_to_choose_from_that_is_said() -> None:
         require_candidates(options, (), modelled=False)
 
 
-def test_a_strategy_that_does_not_predict_is_refused() -> None:
-    options = without_search(SearchMethod(EvolutionaryOptions(population=64))).strategy
-    assert options == EvolutionaryOptions(population=64, random_share=0.0, exploration=0.0)
-    with pytest.raises(UserError, match="RandomSearch has no use"):
-        without_search(SearchMethod(RandomSearch))
+def test_the_mean_prediction_alone_chooses_whatever_a_search_would_look_for() -> None:
+    asked = EvolutionaryOptions(population=64, acquisition=Acquisition.UNCERTAINTY)
+    chosen = without_search(SearchMethod(asked)).strategy
+    assert chosen == EvolutionaryOptions(population=64, random_share=0.0, acquisition=Acquisition.MEAN)
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.mlir"
-    path.write_text("module {}")
-    return path
+class Turns(GradientScheduler):
+    """Another rule for the turns of dispatches, in the same class of rules."""
 
 
-def settled(model: Path, store: RecordStore) -> SettledVariant:
-    return SettledVariant.of(model, TARGET, OPTIONS, store, 0.0)
+class First:
+    """Every round is the first dispatch's."""
+
+    key = "first"
+
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        return None if tasks[0].exhausted else 0
 
 
-def test_only_what_settles_the_variant_is_compiled_beside_the_default(model: Path) -> None:
-    default = Model("model.mlir", (), tuple(TASKS), ())
-    with RecordStore.open("sqlite://") as store:
-        nothing = settled(model, store)
-        assert nothing.known(default) == {}
-        assert not nothing.should_compile("O3")
-    with RecordStore.open("sqlite://") as store:
-        favouring = settled(model, store)
-        assert favouring.favoured("channels_last") == "channels_last"
-        assert favouring.refines_at_once()
-        assert favouring.should_compile("refined")
-        favouring.note_failure("refined")
-        assert favouring.should_compile("channels_last"), "the first one does not compile"
-        assert not favouring.should_compile("another")
-        assert not favouring.should_compile_beside("further", extended=True)
-        favouring.keep()
-        again = settled(model, store)
-        assert [again.should_compile(name) for name in ("refined", "channels_last", "another")] == [True, True, False]
-    with RecordStore.open("sqlite://") as store:
-        keys = tuple(task.key for task in TASKS)
-        store.keep_program(StoredProgram(measuring_context(TARGET), keys, {"variant": "O3"}, 2.0))
-        knowing = settled(model, store)
-        assert knowing.known(default) == {"variant": "O3"}
-        assert knowing.should_compile("O3")
-        assert not knowing.should_compile("another")
-    with RecordStore.open("sqlite://") as store:
-        store.keep_program(StoredProgram(measuring_context(TARGET), keys, {"variant": "default"}, 2.0))
-        knowing = settled(model, store)
-        assert knowing.favoured("channels_last") == "channels_last"
-        assert knowing.known(default) == {"variant": "default"}
-        assert not knowing.should_compile("channels_last"), "an earlier run compared, and kept the default"
-
-
-def built(name: str, seconds: float, plan: Plan | None = None) -> BuiltVariant:
-    shape = SHAPES["second" if name == "known" else "first"]
-    task = replace(task_of(name, matmul_dispatch(*shape)), flags=(f"--{name}",))
-    variant = flagged(name) if plan is None else Variant(plan)
-    return BuiltVariant(
-        variant, Model("model.mlir", (), (task,), task.flags), b"", timing(seconds * 1e-3, 1 / seconds), ()
-    )
-
-
-@pytest.mark.parametrize(("dominant", "chosen"), [((), "fast"), (("known",), "known")])
-def test_one_variant_has_candidates_the_fastest_unless_something_settles_another(
-    dominant: tuple[str, ...], chosen: str
-) -> None:
-    variants = [built("default", 1.0), built("fast", 0.5), built("known", 0.8)]
-    evaluator = Speedups({each.variant.name: 2.0 for each in variants})
-    with RecordStore.open("sqlite://") as store:
-        run = TuningRun.of(
-            OPTIONS, TARGET, Space.default(TARGET), store, variants, start=0.0, method=without_search(METHOD)
-        )
-        search = OneShot.of(run, variants, Heard(), lambda _: {}, dominant=dominant)
-        found = turns_of(search, lambda _: nullcontext(evaluator))
-    assert (found.best.name, found.others, found.tried) == (chosen, (), PICKS)
-    assert evaluator.measured == [chosen] * PICKS
-
-
-def test_a_rewrite_that_refines_counts_by_what_it_refines() -> None:
-    plan = Plan((Named("layout"), SlowRewrite("packed")))
-    variants = [built("default", 1.0), built("fast", 0.5), built("packed", 2.0, plan)]
-    assert OneShot._searched(variants, ("layout",)) == [variants[2]]
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [
+        (SearchMethod(RandomSearch), "the search strategy .*RandomSearch has no use"),
+        (SearchMethod(cost_model=RandomModel), "the cost model .*RandomModel has no use"),
+        (SearchMethod(scheduler=First()), "the task scheduler first has no use"),
+    ],
+)
+def test_a_part_that_has_no_say_is_refused(method: SearchMethod, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        without_search(method)
+    without_search(SearchMethod(cost_model=QuantileModel, scheduler=Turns()))
 
 
 def test_words_without_the_cost_model_say_nothing_of_it() -> None:

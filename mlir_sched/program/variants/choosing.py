@@ -11,7 +11,7 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.building import Attempt, fastest, profiled
 from mlir_sched.program.plan import KeptSite, Plan, Site
-from mlir_sched.program.program_space import DEFAULT_ONLY, KEPT, ProgramSpace
+from mlir_sched.program.program_space import DEFAULT_ONLY, KEPT, VARIANT, ProgramSpace
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.compile_policy import (
     CHOSEN_BEFORE,
@@ -29,7 +29,7 @@ from mlir_sched.program.variants.mending import Mending
 from mlir_sched.program.variants.programs import Programs
 from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants
 from mlir_sched.program.variants.weight_bound import NO_BOUND, WeightBound
-from mlir_sched.targets.kind import DATA_TILING
+from mlir_sched.targets.kind import DATA_TILING, DEFAULT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tuned_folder.result import Repair
@@ -165,26 +165,45 @@ class _Choosing:
     def run(self, rewritten: RewrittenVariants) -> None:
         """Compile and time the variants."""
         self.policy.note_costs(call_s=0.0, build_s=self.default.build_s)
-        early, favoured = [variant for variant in self.variants if variant.name in DECIDED_EARLY], ""
         if self.policy.hurried or self.policy.foresees:
             self._learn_how_long_calls_take()
+        chosen = self._chosen_before(rewritten.sites)
         self.foreseen = self.policy.foreseen(self.default, self.variants) if self.default.profile else None
         if self.foreseen is not None:
-            chosen = self._chosen_before(rewritten.sites)
             self._take_foreseen(self.foreseen, chosen)
+        else:
+            self._take_all(chosen)
+        if self.policy.trusts_earlier_runs:
             self._trust(chosen)
-            return
+
+    def _take_all(self, chosen: Variant | None) -> None:
+        """Compile and time first what may dominate all others, then the others."""
+        early, favoured = [variant for variant in self.variants if variant.name in DECIDED_EARLY], ""
         if self.policy.hurried and self.default.profile is not None:
             names = favoured_by_profile(self.default, [variant.name for variant in early])
             favoured = self.policy.favoured(next(iter(names), ""))
             early = [variant for variant in early if variant.name == favoured]
-        chosen = self._chosen_before(rewritten.sites)
+        self._settle(chosen, [v for v in self.variants if favoured and (v.name == favoured or _refines(v, favoured))])
         if favoured and self.policy.refines_at_once():
             self._refine_at_once(favoured, chosen)
         if not self.dominant:
             self._decide_early(early)
         self._rest(chosen)
-        self._trust(chosen)
+
+    def _settle(self, chosen: Variant | None, otherwise: Sequence[Variant]) -> None:
+        """Tell the policy which variants something speaks for: an earlier run, which may have kept the default."""
+        kept = self.policy.known(self.default.model).get(VARIANT) == DEFAULT
+        settled: Sequence[Variant] = [chosen] if chosen else [] if kept else otherwise
+        self.policy.settle([variant.plan.whole.name for variant in settled])
+
+    def _trust(self, chosen: Variant | None) -> None:
+        """Have what was settled before it was timed dominate all others.
+
+        That is what an earlier run chose, and what refines a variant: how fast this is without scripts says nothing.
+        """
+        plans = [built.variant.plan for built in self.timed[1:] if built.timing is not None]
+        trusted = [p for p in plans if p.refines or (chosen is not None and p.whole == chosen.plan.whole)]
+        self.dominant = [*dict.fromkeys((*self.dominant, *(p.refines or p.whole.name for p in trusted)))]
 
     @property
     def default(self) -> BuiltVariant:
@@ -216,7 +235,7 @@ class _Choosing:
         How fast this is says nothing yet, as packed weights are slow without scripts.
         """
         known = [variant for variant in (chosen, *self.variants) if variant is not None]
-        refinements = [v for v in known if v.plan.refines and name in [each.name for each in v.plan.rewrites]]
+        refinements = [variant for variant in known if _refines(variant, name)]
         for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.plan.rewrites))):
             if built := self._build([variant], chosen):
                 self._time(self.default, built)
@@ -230,6 +249,7 @@ class _Choosing:
         by_name = {variant.name: variant for variant in self.variants}
         wanted = _behind(chosen, [by_name[name] for name in foreseen.order if name in by_name])
         self.policy.favoured(next((variant.plan.whole.name for variant in wanted), ""))
+        self._settle(chosen, wanted)
         built = self._build(wanted, chosen, most=MOST_COMPILED)
         if built or self.default.timing is None:
             self._time(self.default, distinct([self.default, *built])[1:])
@@ -275,12 +295,6 @@ class _Choosing:
         else:
             self.timed = tuple(distinct(self.timed))
 
-    def _trust(self, chosen: Variant | None) -> None:
-        """Have what an earlier run chose dominate all others, where the policy trusts that and it compiled."""
-        if chosen and self.policy.trusts_earlier_runs:
-            plans = [built.variant.plan for built in self.timed[1:]]
-            self.dominant += [p.refines or p.whole.name for p in plans if p.whole == chosen.plan.whole]
-
     def _build(
         self, variants: Sequence[Variant], chosen: Variant | None = None, most: int | None = None
     ) -> list[BuiltVariant]:
@@ -299,7 +313,8 @@ class _Choosing:
             others = [b.variant for b in (*self.timed[1:], *built)]
             extended = any(other.plan.extends(variant.plan) for other in others)
             has_chosen = chosen is not None and chosen.plan.whole in [other.plan.whole for other in others]
-            rival, name = EXTENDED if extended else CHOSEN_BEFORE if has_chosen else "", variant.plan.whole.name
+            has_rival = has_chosen and not self.policy.trusts_earlier_runs
+            rival, name = EXTENDED if extended else CHOSEN_BEFORE if has_rival else "", variant.plan.whole.name
             policy = self.policy
             if not (policy.should_compile_beside(name, extended=extended) if rival else policy.should_compile(name)):
                 self.left_out[name] = rival or self.policy.why_not
@@ -362,6 +377,11 @@ class _Choosing:
             if plan.algorithms:
                 return self.programs.planned(plan)
         return next(variant for variant in self.variants if variant.plan == plan.base)
+
+
+def _refines(variant: Variant, name: str) -> bool:
+    """Say whether a variant refines another one and has the rewrite of that name."""
+    return bool(variant.plan.refines) and name in [each.name for each in variant.plan.rewrites]
 
 
 def _behind(chosen: Variant | None, variants: Sequence[Variant]) -> list[Variant]:

@@ -1,6 +1,6 @@
 """What decides which program variants are compiled, and why variants are left out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -15,7 +15,9 @@ CHOSEN_BEFORE = "the run is too short to tune it beside the variant that an earl
 """Why a variant is left out of a run with a short time budget where the store knows such a variant."""
 REFINED_AT_ONCE = "the variant that refines it was compiled at once"
 """Why a variant is left out that is no faster with scripts than another one, and that the profile speaks for."""
-NOT_SETTLED = "without a search only what the store knows or the profile speaks for is compiled beside the default"
+NOT_SETTLED = (
+    "without a search only the variant is compiled that an earlier run, a prediction or the profile speaks for"
+)
 """Why a variant is left out of a run without a search."""
 FORESEEN_SLOWER = "others are predicted to be faster"
 """Why a variant is left out by a prediction."""
@@ -48,7 +50,8 @@ class CompilePolicy:
 
     Attributes:
         why_not: Why a variant is left out that is not to be compiled.
-        trusts_earlier_runs: Whether the variant that an earlier run chose dominates all others.
+        trusts_earlier_runs: Whether the variant that an earlier run chose dominates all others, and so does one that
+            refines another.
     """
 
     why_not = NO_TIME_TO_COMPILE
@@ -57,6 +60,12 @@ class CompilePolicy:
     def should_compile(self, name: str) -> bool:  # noqa: ARG002 - a run by time asks the clock
         """Say whether a variant other than the default is to be compiled."""
         return True
+
+    def settle(self, names: Collection[str]) -> None:
+        """Hear which variants something speaks for, before others than the default are compiled.
+
+        That is the one that an earlier run chose, else those that a prediction or the default's profile speaks for.
+        """
 
     def should_compile_beside(self, name: str, *, extended: bool) -> bool:  # noqa: ARG002 - as above
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
