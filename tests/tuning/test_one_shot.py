@@ -139,12 +139,30 @@ def test_given_traces_are_candidates_however_many_they_are(count: int, others: i
 
 
 def test_no_time_that_is_measured_changes_what_is_chosen() -> None:
+    tasks = [*TASKS, task_of("third", matmul_dispatch(96, 64, 80))]  # chosen once the first one's outcomes are known
+    slower: Mapping[str, Factor] = {**SLOWER, "third": 0.5}
+    faster: Mapping[str, Factor] = {"first": lambda number: 2.0 + number, "second": 3.0, "third": 0.5}
     chosen = []
-    faster: Mapping[str, Factor] = {"first": lambda number: 2.0 + number, "second": 3.0}
-    for speedups in (SLOWER, faster):
+    for speedups in (slower, faster):
         with RecordStore.open("sqlite://") as store:
-            chosen.append(tried(one_shot(store, speedups)))
+            program = searched(program_search(OPTIONS, store, tasks, transfer=PLAN), Speedups(speedups))
+            chosen.append({search.task.name: list(search.history.records) for search in program.searches})
     assert chosen[0] == chosen[1]
+
+
+class OneGuess(DesignSpace):
+    """A space of which modules guess little."""
+
+    def templates(self) -> tuple[Trace, ...]:
+        return super().templates()[:1]
+
+
+def test_where_nothing_predicts_the_few_templates_are_all() -> None:
+    with RecordStore.open("sqlite://") as store:
+        program = program_search(OPTIONS, store, TASKS)
+        found = searched(replace(program, run=replace(program.run, design=OneGuess), model=None), Speedups(SLOWER))
+        assert isinstance(found, OneShotProgram)
+    assert dict(found.chosen().candidates) == {"templates": 2}
 
 
 def test_another_seed_chooses_others() -> None:
