@@ -199,10 +199,10 @@ class _Choosing:
     def _trust(self, chosen: Variant | None) -> None:
         """Have what was settled before it was timed dominate all others.
 
-        That is what an earlier run chose, and what refines a variant: how fast this is without scripts says nothing.
+        That is what an earlier run chose, else what refines a variant: how fast this is without scripts says nothing.
         """
         plans = [built.variant.plan for built in self.timed[1:] if built.timing is not None]
-        trusted = [p for p in plans if p.refines or (chosen is not None and p.whole == chosen.plan.whole)]
+        trusted = [p for p in plans if (p.whole == chosen.plan.whole if chosen else p.refines)]
         self.dominant = [*dict.fromkeys((*self.dominant, *(p.refines or p.whole.name for p in trusted)))]
 
     @property
