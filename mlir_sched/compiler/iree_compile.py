@@ -134,10 +134,8 @@ def compiling(
             def compiled() -> CompiledProgram:
                 try:
                     wait()
-                except ModelLimitError:
-                    raise
-                except ModelCompileError:
-                    if verifies:
+                except ModelCompileError as error:
+                    if verifies or isinstance(error, ModelLimitError):
                         raise
                     return compile_showing(model_path, flags, library, shown)
                 rewrites = "".join(file.read_text() for file in _files(Shown.REWRITES, printed))

@@ -2,16 +2,14 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from mlir_sched.compiler.version import compiler_program
 
-_FLAG = "--iree-llvmcpu-system-linker-path="
+_SYSTEM, _EMBEDDED = "IREE_LLVM_SYSTEM_LINKER_PATH", "IREE_LLVM_EMBEDDED_LINKER_PATH"
 _NAMED = "LLD_VERSION=IREE"
 """What the linker calls itself in the binary; a shell runs the command."""
-_ENVIRONMENT = "IREE_LLVM_EMBEDDED_LINKER_PATH"
-_OF_LINKING = ("linker-path", "link-embedded", "link-static", "keep-linker-artifacts")
-"""Parts of flags that ask for another link than the usual one."""
 _ARGUMENTS = (
     "-flavor gnu --build-id=none --no-undefined --no-allow-shlib-undefined --allow-multiple-definition --gc-sections"
     " -z now -z relro --discard-all --icf=all --ignore-data-address-equality --ignore-function-address-equality"
@@ -20,12 +18,26 @@ _ARGUMENTS = (
 """Source: EmbeddedLinkerTool.cpp of IREE 3.13, without what UnixLinkerTool.cpp adds."""
 
 
-def linker_flags(flags: Sequence[str]) -> tuple[str, ...]:
-    """Return the compiler flag that names the linker; none where the user's flags, or the environment, ask for another.
+def link_command(flags: Sequence[str]) -> str:
+    """Return the command that links as IREE does; empty where flags, or the environment, may ask for another link.
 
     Args:
-        flags: The other flags of the process.
+        flags: The compiler flags of the process.
     """
     program = compiler_program("iree-lld")
-    asked = any(part in flag for flag in flags for part in _OF_LINKING) or _ENVIRONMENT in os.environ
-    return () if asked or program is None else (f"{_FLAG}{_NAMED} {shlex.quote(str(program))} {_ARGUMENTS}",)
+    asked = any("link" in flag.partition("=")[0] for flag in flags) or bool(os.environ.get(_EMBEDDED))
+    return "" if asked or program is None else f"{_NAMED} {shlex.quote(str(program))} {_ARGUMENTS}"
+
+
+@contextmanager
+def system_linker(command: str) -> Iterator[None]:
+    """Have IREE run a command as the system's linker during a block; no flag may name another."""
+    users = os.environ.get(_SYSTEM)
+    os.environ[_SYSTEM] = command
+    try:
+        yield
+    finally:
+        if users is None:
+            del os.environ[_SYSTEM]
+        else:
+            os.environ[_SYSTEM] = users

@@ -42,10 +42,12 @@ class Host:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the binary has its place in the program, and every dispatch has the placeholders."""
+        """Whether the binary has its place, and the placeholders are the numbers of every dispatch and nothing else."""
         dispatches = [op for op in walk(self._module) if _callee(op) == _DISPATCH]
-        counts = [tuple(map(_number, [*op.operands][_FIRST_COUNT : _FIRST_COUNT + 3])) for op in dispatches]
-        return bool(counts) and set(counts) == {PLACEHOLDERS} and len(list(_binaries(self._module, self._binary))) == 1
+        counts = {tuple(map(_number, [*op.operands][_FIRST_COUNT : _FIRST_COUNT + 3])) for op in dispatches}
+        uses = [use for op in _placeholders(self._module) for use in op.results[0].uses]
+        places = [*_binaries(self._module, self._binary)]
+        return counts == {PLACEHOLDERS} and len(uses) == 3 * len(dispatches) and len(places) == 1
 
     def program(self, binary: Any, counts: tuple[int, ...]) -> bytes:
         """Return the program of a candidate.
@@ -57,10 +59,9 @@ class Host:
         module = self._module.clone()
         for op in list(_binaries(module, self._binary)):
             op.attributes["value"] = binary
-        for op in walk(module):
-            if op.name == "vm.const.i32" and (number := _value(op)) in PLACEHOLDERS:
-                count = counts[PLACEHOLDERS.index(number)]
-                op.attributes["value"] = ir.IntegerAttr.get(op.results[0].type, count)
+        for op in list(_placeholders(module)):
+            count = counts[PLACEHOLDERS.index(_value(op))]
+            op.attributes["value"] = ir.IntegerAttr.get(op.results[0].type, count)
         return bytecode_of(module)
 
 
@@ -112,11 +113,15 @@ def counts_of(module: Any) -> tuple[int, int, int] | None:
 
 
 def _set_counts(module: Any, counts: tuple[int, ...]) -> None:
-    """Replace the numbers of workgroups."""
+    """Replace the numbers of workgroups, and drop those before, which would leave their marks in the host."""
     (op,) = _returns(module)
+    former = {producer(value) for value in op.operands}
     with ir.InsertionPoint(op):
         for number, count in enumerate(counts):
             op.operands[number] = arith.constant(ir.IndexType.get(), count)
+    for constant in former:
+        if not list(constant.results[0].uses):
+            constant.erase()
 
 
 def _returns(module: Any) -> Iterator[Any]:
@@ -142,6 +147,10 @@ def _whole(module: Any) -> bytes:
 
 def _binaries(module: Any, binary: Any) -> Iterator[Any]:
     return (op for op in declarations(module) if op.name == _RODATA and op.attributes["value"] == binary)
+
+
+def _placeholders(module: Any) -> Iterator[Any]:
+    return (op for op in walk(module) if op.name == "vm.const.i32" and _value(op) in PLACEHOLDERS)
 
 
 def _callee(op: Any) -> str:

@@ -7,12 +7,14 @@ neither. With IREE's own linker in the place of the system's (``compiler/linker.
 these libraries becomes the same binary. One that does has no link, and is compiled with the libraries.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.compiler.linker import link_command, system_linker
 from mlir_sched.compiler.operations import declarations
-from mlir_sched.compiler.worker.session import HAL, TARGETS, has_linker, run_phases
+from mlir_sched.compiler.worker.session import HAL, TARGETS, process_flags, run_phases
 from mlir_sched.errors import CompilerError
 
 _VARIANT = "hal.executable.variant"
@@ -20,9 +22,10 @@ _EMBEDDED = '#hal.executable.target<"llvm-cpu", "embedded-elf-'
 _OF_LINKING = ("link_embedded", "link_static", "link_ukernel_bitcode", "debug_symbols", "sanitizer")
 """Attributes of targets that ask for another link than the usual one."""
 _CLOSING, _ALONE = "}>", ", link_embedded = false, link_ukernel_bitcode = false}>"
-_UNWINDING = "#llvm.uwtableKind<async>"
-"""What IREE gives the query function of an embedded executable; one function decides where the frames of all lie."""
-_calling: set[int] = set()  # hashes of sources with a dispatch that calls something of the libraries
+_UNWINDING = "#llvm.uwtableKind<sync>"
+"""Puts frames where an embedded executable has them: there the query function has such an attribute, ``async``, and
+another one none. ``async`` would give a dispatch other frames on AArch64."""
+_with_libraries: set[int] = set()  # hashes of sources of which nothing is linked alone any more
 
 
 def with_binaries(module: Any, source: str) -> Any:
@@ -35,16 +38,15 @@ def with_binaries(module: Any, source: str) -> Any:
     Raises:
         CompilerError: The compiler rejects the program.
     """
-    if hash(source) not in _calling and _may_be_linked_alone(module):
+    command = link_command(process_flags())
+    if command and hash(source) not in _with_libraries and _may_be_linked_alone(module):
         alone = module.clone()
         _link_alone(alone)
-        try:
+        with suppress(CompilerError), system_linker(command):
             run_phases(alone, TARGETS, HAL)
-        except CompilerError:
-            _calling.add(hash(source))
-        else:
             return alone
-    run_phases(module, TARGETS, HAL)
+    run_phases(module, TARGETS, HAL)  # where this fails, too, the reason is not a call of the libraries
+    _with_libraries.add(hash(source))
     return module
 
 
@@ -52,7 +54,7 @@ def _may_be_linked_alone(module: Any) -> bool:
     """Say whether all executables of a program are embedded ones with the usual link."""
     targets = [str(op.attributes["target"]) for op in declarations(module) if op.name == _VARIANT]
     usual = [each.startswith(_EMBEDDED) and each.endswith(_CLOSING) for each in targets]
-    return has_linker() and all(usual) and not any(part in each for each in targets for part in _OF_LINKING)
+    return all(usual) and not any(part in each for each in targets for part in _OF_LINKING)
 
 
 def _link_alone(module: Any) -> None:

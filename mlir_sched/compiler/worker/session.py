@@ -13,7 +13,6 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.api import ctypes_dl
 
-from mlir_sched.compiler.linker import linker_flags
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import CompilerError
 
@@ -49,7 +48,7 @@ def set_up(flags: tuple[str, ...]) -> None:
     if _set_up_flags:
         raise ValueError(f"this process compiles with {_set_up_flags[0]}, not with {flags}")
     compiler_version()
-    arguments = [argument.encode() for argument in ("mlir-sched", *flags, *linker_flags(flags))]
+    arguments = [argument.encode() for argument in ("mlir-sched", *flags)]
     _library.ireeCompilerSetupGlobalCL(len(arguments), (ctypes.c_char_p * len(arguments))(*arguments), b"", False)
     for name in ("From", "To"):
         function = getattr(_library, f"ireeCompilerInvocationSetCompile{name}Phase")
@@ -61,9 +60,10 @@ def set_up(flags: tuple[str, ...]) -> None:
     _set_up_flags.append(flags)
 
 
-def has_linker() -> bool:
-    """Say whether IREE's own linker stands in the place of the system's in this process."""
-    return any(map(linker_flags, _set_up_flags))
+def process_flags() -> tuple[str, ...]:
+    """Return the flags of :func:`set_up`."""
+    (flags,) = _set_up_flags
+    return flags
 
 
 @lru_cache(maxsize=1)
