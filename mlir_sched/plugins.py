@@ -78,9 +78,9 @@ class PluginGroup(Generic[T]):
     def _with_extra(self, name: str, part: ExtraPart) -> T:
         try:
             found: T = getattr(import_module(part.module), part.name)
-        except ImportError as error:
+        except Exception as error:
             raise UserError(
-                f"the {self.what} {name!r} needs packages that are not installed ({error}): "
+                f"the {self.what} {name!r} needs packages that cannot be loaded ({error}): "
                 f"pip install 'mlir-sched[{part.extra}]'"
             ) from error
         return found

@@ -22,7 +22,8 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from numpy.typing import NDArray
 
 from mlir_sched.models.cost_model import CostModel, Measured, ModelTask, Rows
-from mlir_sched.models.torch_state import numbers_of, one_core, read_model, restore, write_model
+from mlir_sched.models.model_file import read_model, write_model
+from mlir_sched.models.torch_state import numbers_of, one_core, restore
 from mlir_sched.models.xgboost_model import XGBoostModel, XGBoostOptions
 from mlir_sched.payload import extent_distance, family_of
 

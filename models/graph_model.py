@@ -19,7 +19,8 @@ from torch.nn.functional import softplus
 from torch_geometric.nn import GATv2Conv, Sequential, global_max_pool, global_mean_pool
 
 from mlir_sched.models.cost_model import CostModel, Feed, LoopGraph, Measured, Rows
-from mlir_sched.models.torch_state import numbers_of, one_core, read_model, restore, write_model
+from mlir_sched.models.model_file import read_model, write_model
+from mlir_sched.models.torch_state import numbers_of, one_core, restore
 
 _FORMAT = "mlir-sched graph model 1"
 

@@ -1,11 +1,9 @@
-"""What the cost models that PyTorch computes share: one core, and files of JSON. Needs an extra of the distribution."""
+"""What the cost models that PyTorch computes share: one core, and their numbers. Needs an extra of the distribution."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,25 +31,3 @@ def restore(module: Any, numbers: Mapping[str, Any]) -> None:
     """Give a module of the same form the parameters and buffers that :func:`numbers_of` took from one."""
     own = module.state_dict()
     module.load_state_dict({name: torch.tensor(each, dtype=own[name].dtype) for name, each in numbers.items()})
-
-
-def write_model(path: Path, kind: str, data: Mapping[str, Any]) -> None:
-    """Write a model into one JSON file, atomically."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps({"format": kind, **data}))
-    partial.replace(path)
-
-
-def read_model(path: Path, kind: str) -> dict[str, Any]:
-    """Return what :func:`write_model` wrote.
-
-    Raises:
-        ValueError: The file is not a model of this kind.
-    """
-    try:
-        data = json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path} is not a model file: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != kind:
-        raise ValueError(f"{path} is not a model file of the format {kind!r}")
-    return data

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.models.cost_model import CostModel, FloatArray, Measured, Rows
+from mlir_sched.models.model_file import read_model, write_model
 
 
 @dataclass(frozen=True)
@@ -111,20 +112,13 @@ class XGBoostModel(CostModel):
         if not self._members:
             raise RuntimeError("the model is not fitted")
         members = [json.loads(bytes(member.save_raw("json"))) for member in self._members]
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(json.dumps({"format": self._format, "members": members, **self._further()}))
-        partial.replace(path)
+        write_model(path, self._format, {"members": members, **self._further()})
 
     def load(self, path: Path) -> None:
         """Read all members; of the options, only ``threads`` matters before the next fit."""
         import xgboost
 
-        try:
-            data = json.loads(path.read_text())
-        except ValueError as error:
-            raise ValueError(f"{path} is not a model file: {error}") from error
-        if not isinstance(data, dict) or data.get("format") != self._format:
-            raise ValueError(f"{path} is not a model file of the format {self._format!r}")
+        data = read_model(path, self._format)
         self._members = []
         for member in data["members"]:
             booster = xgboost.Booster({"nthread": self._options.threads})

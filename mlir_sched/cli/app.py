@@ -209,7 +209,7 @@ def tune(
     cost_model: Annotated[
         str,
         typer.Option(
-            help="Cost model: xgboost, random, or one that lost to it: quantile, gaussian-process, graph.",
+            help="Cost model: xgboost, random, quantile, gaussian-process, graph or a registered one.",
             metavar="NAME",
         ),
     ] = "xgboost",

@@ -81,7 +81,7 @@ def _is_edit_of(library: str, symbol: str, found: Trace, space: DesignSpace, emi
         original = found
         for name, value in emitted.items():
             original = _with(original, name, value)
-        return _text(library, symbol, emitted) == _text(space.script(space.repaired(original), symbol))
+        return _text(library, symbol, emitted) == _text(space.script(original, symbol))
     except (IllegalTraceError, ScriptError, KeyError):
         return False
 

@@ -73,8 +73,8 @@ class TransferResult:
             )
         if self.reach_error is not None and self.reach_held is not None:
             text += (
-                f"; what {self.reach_judged} would reach was foreseen within a factor of {self.reach_error:.2f}, "
-                f"and in {self.reach_held:.0%} of them inside the 80 % interval"
+                f"; what {self.reach_judged} would reach was foreseen within a factor of {self.reach_error:.2f} "
+                f"on average, and in {self.reach_held:.0%} of them inside the 80 % interval"
             )
         return text
 

@@ -119,7 +119,7 @@ def test_a_cost_model_whose_packages_are_missing_names_the_command_that_installs
     for package in ("torch", needed):
         monkeypatch.setitem(sys.modules, package, None)
     message = cli.refused("tune", "model.mlir", "--cost-model", model)
-    assert f"the cost model '{model}' needs packages that are not installed" in message
+    assert f"the cost model '{model}' needs packages that cannot be loaded (" in message
     assert message.endswith(f"pip install 'mlir-sched[{extra}]'")
 
 

@@ -172,6 +172,21 @@ def test_script_edited_beyond_its_decisions_is_noticed(space: DesignSpace, trace
     assert judge(number, "strategy", space.trace_of(number), space, trace.values).state is ScriptState.EDITED
 
 
+def test_an_edit_is_one_wherever_the_script_has_loops_of_one_iteration(space: DesignSpace) -> None:
+    trace = trace_with(space, "contraction.registers", workgroup_0=(64,), rows=(64, 8), columns=(48, 16))
+    assert trace.values["cache_order"] == ("rows", "columns"), "each has one iteration"
+    before = trace.with_value("cache_order", ("columns", "rows"))
+    script = space.script(before, "strategy")
+    assert judge(script, "strategy", space.trace_of(script), space, before.values).state is ScriptState.AS_TUNED
+    (line,) = [each for each in script.splitlines() if 'mlir_sched.name = "register_order"' in each]
+    order = before.values["register_order"]
+    assert isinstance(order, tuple)
+    swapped = script.replace(line, line.replace(_words(order), _words(order[::-1]), 1))
+    found = judge(swapped, "strategy", space.trace_of(swapped), space, before.values)
+    assert found.state is ScriptState.EDITED
+    assert "what follows from it is generated anew" in found.note
+
+
 def test_layout_comments_and_names_of_values_do_not_matter(space: DesignSpace, trace: Trace) -> None:
     script = space.script(trace).replace("%rows_0", "%mine").replace("    %", "  // a note\n      %")
     assert space.trace_of(script) == trace

@@ -113,7 +113,7 @@ def test_the_page_names_what_the_search_began_from() -> None:
     assert "the model put the faster one first in 71% of the pairs" in shown
     reached = replace(begun, reach_error=1.21, reach_held=0.8, reach_judged=5)
     assert reached.words.endswith(
-        "what 5 would reach was foreseen within a factor of 1.21, and in 80% of them inside the 80 % interval"
+        "foreseen within a factor of 1.21 on average, and in 80% of them inside the 80 % interval"
     )
     assert "<td>d&lt;1&gt;</td><td>linalg.matmul 4x4x4</td><td>your store</td><td>a CPU</td>" in shown
     assert "begin from" not in page(RESULT, b"")

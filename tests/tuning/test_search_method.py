@@ -129,15 +129,19 @@ def test_a_distribution_that_cannot_be_loaded_harms_no_other_part(registered: Ca
     assert method("random").strategy is RandomSearch
 
 
-def test_a_part_that_needs_an_extra_is_loaded_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = {"ready": ExtraPart(__name__, "Same", "more"), "missing": ExtraPart("no_such_package", "Same", "more")}
+def test_a_part_that_needs_an_extra_is_loaded_when_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_package.py").write_text('raise OSError("libtorch.so: cannot open shared object file")')
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = {"ready": __name__, "missing": "no_such_package", "broken": "broken_package"}
+    parts = {name: ExtraPart(module, "Same", "more") for name, module in modules.items()}
     group = PluginGroup("mlir_sched.none", "search strategy", {"random": RandomSearch}, parts)
-    assert group.names() == ("random", "ready", "missing")
+    assert group.names() == ("random", "ready", "missing", "broken")
     assert group.named("ready") is Same
-    with pytest.raises(
-        UserError, match=r"'missing' needs packages .*no_such_package.*pip install 'mlir-sched\[more\]'"
-    ):
-        group.named("missing")
+    for name, why in (("missing", "no_such_package"), ("broken", r"libtorch\.so")):
+        with pytest.raises(UserError, match=rf"'{name}' needs packages .*{why}.*pip install 'mlir-sched\[more\]'"):
+            group.named(name)
 
 
 @pytest.mark.parametrize(
