@@ -129,9 +129,7 @@ def test_a_distribution_that_cannot_be_loaded_harms_no_other_part(registered: Ca
     assert method("random").strategy is RandomSearch
 
 
-def test_a_part_that_needs_an_extra_is_loaded_when_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_needs_an_extra_is_loaded_when_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_package.py").write_text('raise OSError("libtorch.so: cannot open shared object file")')
     monkeypatch.syspath_prepend(tmp_path)
     modules = {"ready": __name__, "missing": "no_such_package", "broken": "broken_package"}
