@@ -200,7 +200,7 @@ def test_a_program_in_which_nothing_can_have_a_script_is_no_error_and_its_folder
     assert "nothing to schedule" in result["notes"][0]
     assert (cli.folder / "tuned" / "flags.txt").exists()
     assert "nothing to schedule" in (cli.folder / "tuned" / "report.html").read_text()
-    assert cli("replay", "tuned", "plain.mlir").code == 0
+    assert "numbers checked" in cli("replay", "tuned", "plain.mlir").out  # a gain of nanoseconds may not hold
 
 
 @pytest.mark.landing
