@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, geometric_mean
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,17 @@ FAVOURITES = (1, 3, 10)
 """Numbers of favourites whose best is looked at."""
 ORDER = "random order"
 """What stands in place of sources where no model ranks."""
+
+
+class OfFamily(Protocol):
+    """What was found of a pool."""
+
+    @property
+    def family(self) -> str:
+        """The pool's family."""
+
+
+T = TypeVar("T", bound=OfFamily)
 
 
 @dataclass(frozen=True)
@@ -167,9 +179,7 @@ def _best(at: int, found: Ranked) -> float:
     return found.best[at]
 
 
-def over_families(
-    mean: Callable[[Sequence[float]], float], value: Callable[[Ranked], float], group: Sequence[Ranked]
-) -> Figure:
+def over_families(mean: Callable[[Sequence[float]], float], value: Callable[[T], float], group: Sequence[T]) -> Figure:
     """Return a mean over the pools of a group, with the least and the largest of its families."""
     families = dict.fromkeys(each.family for each in group)
     means = [mean([value(each) for each in group if each.family == family]) for family in families]

@@ -19,6 +19,7 @@ from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
 from benchmarks.kept import Kept
 from benchmarks.strategies.pools import Pool, Sources, sources_of, taught
+from benchmarks.strategies.ranking import over_families
 from benchmarks.strategies.verdict import Compared, Judgement, Pair, Verdict, compared
 from mlir_sched.models import CostModel, Measured, Rows, XGBoostModel
 from mlir_sched.models.metrics import pair_accuracy
@@ -182,9 +183,7 @@ def _mean(found: Sequence[Ranked], way: str) -> float:
 
 
 def _accuracy(found: Sequence[Ranked], way: str) -> Figure:
-    families = dict.fromkeys(each.family for each in found)
-    means = [_mean([each for each in found if each.family == family], way) for family in families]
-    return figure(_mean(found, way), *((min(means), max(means)) if len(means) > 1 else ()))
+    return over_families(fmean, lambda each: each.accuracy, [each for each in found if each.way == way])
 
 
 def _over(found: Sequence[Ranked], way: str) -> Figure | None:

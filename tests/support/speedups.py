@@ -44,3 +44,26 @@ class Speedups(Evaluator):
             factor = self.by_name[task.name]
             ratio = factor(self.measured.count(task.name)) if callable(factor) else factor
             yield index, Outcome(timing(1e-3 / ratio, ratio), None, script, verdict=Verdict.RIGHT)
+
+
+class Estimating(Speedups):
+    """Speed-ups that are known, with estimates: the later a script is drawn, the faster it is said to be."""
+
+    def __init__(self, by_name: Mapping[str, Factor], error: Exception | None = None) -> None:
+        super().__init__(by_name)
+        self.error = error
+        self.drawn: list[list[str]] = []
+        self.scripts: list[str] = []
+
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        del task
+        self.drawn.append(list(scripts))
+        if self.error is not None:
+            raise self.error
+        return [1.0 / (1 + place) for place in range(len(scripts))]
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        self.scripts += scripts
+        return super().evaluate(task, scripts, known)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from measured_tasks import measured_task, timed
 from replayed_run import TARGET, matmul_dispatch, program_search, searched, task_of
-from speedups import Factor, Speedups
+from speedups import Estimating, Factor, Speedups
 
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Place
@@ -198,28 +198,8 @@ def test_dispatches_whose_faster_candidates_the_store_has_need_no_others(tmp_pat
     assert "and those that the store had of 1 more" in program.chosen().words
 
 
-class Estimating(Speedups):
-    """Estimates by which the later a script is drawn, the faster it is."""
-
-    def __init__(self) -> None:
-        super().__init__(SLOWER)
-        self.drawn: list[list[str]] = []
-        self.scripts: list[str] = []
-
-    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
-        del task
-        self.drawn.append(list(scripts))
-        return [1.0 / (1 + place) for place in range(len(scripts))]
-
-    def evaluate(
-        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
-    ) -> Iterator[tuple[int, Outcome]]:
-        self.scripts += scripts
-        return super().evaluate(task, scripts, known)
-
-
 def test_where_a_device_has_a_model_that_chooses_among_what_is_suggested() -> None:
-    options, evaluator = replace(OPTIONS, templates=False), Estimating()
+    options, evaluator = replace(OPTIONS, templates=False), Estimating(SLOWER)
     with RecordStore.open("sqlite://") as store:
         program = program_search(options, store, TASKS)
         found = searched(replace(program, run=replace(program.run, drawn=4), model=None), evaluator)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from replayed_run import TARGET, Heard, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
-from speedups import Factor, Speedups, timing
+from speedups import Estimating, Factor, Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
@@ -73,27 +73,7 @@ def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Pat
     assert heavy.history.trials[-1] == heavy.tried == len(times)
 
 
-class Estimating(Speedups):
-    """Speed-ups that are known, with estimates: the later a script is drawn, the faster it is said to be."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        super().__init__(dict.fromkeys(SHAPES, 1.0))
-        self.error = error
-        self.drawn: list[list[str]] = []
-        self.scripts: list[str] = []
-
-    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
-        del task
-        self.drawn.append(list(scripts))
-        if self.error is not None:
-            raise self.error
-        return [1.0 / (1 + place) for place in range(len(scripts))]
-
-    def evaluate(
-        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
-    ) -> Iterator[tuple[int, Outcome]]:
-        self.scripts += scripts
-        return super().evaluate(task, scripts, known)
+ALIKE: Mapping[str, Factor] = dict.fromkeys(SHAPES, 1.0)
 
 
 def with_estimates(folder: Path, evaluator: Estimating, heard: Heard) -> ProgramSearch:
@@ -105,7 +85,7 @@ def with_estimates(folder: Path, evaluator: Estimating, heard: Heard) -> Program
 
 
 def test_the_first_round_is_the_best_of_many_by_the_estimates_of_a_model(tmp_path: Path) -> None:
-    evaluator = Estimating()
+    evaluator = Estimating(ALIKE)
     program = with_estimates(tmp_path, evaluator, Heard())
     (drawn,) = evaluator.drawn
     assert len(drawn) == len(set(drawn)) == 4 * 3
@@ -115,17 +95,17 @@ def test_the_first_round_is_the_best_of_many_by_the_estimates_of_a_model(tmp_pat
 
 
 def test_a_task_with_records_needs_no_estimates(tmp_path: Path) -> None:
-    with_estimates(tmp_path, Estimating(), Heard())
+    with_estimates(tmp_path, Estimating(ALIKE), Heard())
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         options = TuneOptions(trials=4, round_size=4, seed=1)
         search = program_search(options, store, [task_of("heavy", matmul_dispatch(*SHAPES["heavy"]))])
-        whole(replace(search, run=replace(search.run, drawn=3)), evaluator := Estimating())
+        whole(replace(search, run=replace(search.run, drawn=3)), evaluator := Estimating(ALIKE))
     assert not evaluator.drawn
     assert len(evaluator.scripts) == 4
 
 
 def test_a_model_that_fails_leaves_the_draws_in_their_order(tmp_path: Path) -> None:
-    evaluator, heard = Estimating(RuntimeError("no such register")), Heard()
+    evaluator, heard = Estimating(ALIKE, RuntimeError("no such register")), Heard()
     program = with_estimates(tmp_path, evaluator, heard)
     (drawn,) = evaluator.drawn
     assert set(evaluator.scripts[:4]) <= set(drawn)
