@@ -1,14 +1,15 @@
 """The exchange of traces between tasks: the best trace of one task, repaired, is tried on others that it fits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.payload import Dispatch
+from mlir_sched.corpus.nearest import distance
+from mlir_sched.payload import Dispatch, family_of
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
 MOST_EXCHANGED = 3
-"""Most tasks that try a trace just found for another task, and most found traces that a task starts from."""
+"""Most tasks that try a trace just found for another task, and most found traces that a task is offered."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,14 @@ def found_traces(searches: Sequence[TaskSearch]) -> list[FoundTrace]:
 
 
 def offer_traces(searches: Sequence[TaskSearch], found: Sequence[FoundTrace]) -> None:
-    """Give every task traces to try next: first those found for the same ops, then those of the heaviest tasks.
+    """Offer every task the best traces of the tasks that are nearest to it, in the place of earlier offers.
 
-    The heaviest task takes the most time per run of the model. A task is offered at most
-    :data:`MOST_EXCHANGED` traces, and takes those that fit and that it does not know yet.
+    First come those of the same ops, then those of its family, the nearest in size first, then those of the tasks that
+    take the most time per run of the model. A task is offered at most :data:`MOST_EXCHANGED` traces: those that fit and
+    that it does not know yet.
     """
-    heaviest = sorted(found, key=lambda each: each.seconds_per_run, reverse=True)
     for search in searches:
-        same = [each for each in heaviest if each.dispatch == search.task.dispatch]
-        for each in [*same, *heaviest][:MOST_EXCHANGED]:
-            if (trace := search.fitted(each.trace)) is not None:
-                search.start_from(trace)
+        search.offer([each.trace for each in sorted(found, key=_nearness(search))], MOST_EXCHANGED)
 
 
 def fitting(trace: Trace, source: TaskSearch, searches: Sequence[TaskSearch]) -> list[tuple[TaskSearch, Trace]]:
@@ -50,3 +48,16 @@ def fitting(trace: Trace, source: TaskSearch, searches: Sequence[TaskSearch]) ->
     others.sort(key=TaskSearch.seconds_per_run, reverse=True)
     fitted = ((search, search.fitted(trace)) for search in others)
     return [(search, repaired) for search, repaired in fitted if repaired is not None]
+
+
+def _nearness(search: TaskSearch) -> Callable[[FoundTrace], tuple[bool, bool, float, float]]:
+    """Return the order in which a task is offered what others found."""
+    own = search.space.dispatch
+    family = family_of(own)
+
+    def order(found: FoundTrace) -> tuple[bool, bool, float, float]:
+        other = found.dispatch is None or family_of(found.dispatch) != family
+        apart = 0.0 if other or found.dispatch is None else distance(found.dispatch, own)
+        return found.dispatch != own, other, apart, -found.seconds_per_run
+
+    return order

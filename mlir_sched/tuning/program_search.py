@@ -100,6 +100,7 @@ class ProgramSearch:
     estimates: dict[int, CurvePoint] = field(default_factory=dict)
     model: InitVar[SharedCostModel | None] = None
     _model: SharedCostModel = field(init=False)
+    _found_elsewhere: Sequence[FoundTrace] = ()
 
     def __post_init__(self, model: SharedCostModel | None) -> None:
         self._model = model or self.run.method.shared_model()
@@ -117,7 +118,8 @@ class ProgramSearch:
 
     def _work(self, allowance: Allowance, found: Sequence[FoundTrace]) -> Iterator[Work]:
         yield from self._untuned_work(allowance)
-        offer_traces(self.searches, [*found_traces(self.searches), *found])
+        self._found_elsewhere = found
+        offer_traces(self.searches, self._found())
         self._estimate()
         following = self._next_task()
         while following is not None and (count := allowance.next_round(self._progress(following))):
@@ -125,6 +127,7 @@ class ProgramSearch:
             self._log.save(self._rounds() + 1, self.tried)
             size = self._limit(following, count)
             lookahead = Lookahead(partial(self._look_ahead, following, size, allowance))
+            self._offer(following)
             if not following.history.records:
                 following.believe(self._shown_to(following))
             outcome = yield from following.round(allowance.round_size, size, lookahead)
@@ -277,6 +280,7 @@ class ProgramSearch:
         search = self._next_task(current, tried)
         if search is None or search is current:
             return None
+        self._offer(search)
         scripts, progress = search.prepare(allowance.round_size), self._progress(search)
         count = allowance.next_round(replace(progress, tried=progress.tried + tried))
         return Upcoming(search.task, scripts[: self._limit(search, count)])
@@ -339,10 +343,18 @@ class ProgramSearch:
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
 
     def _by_share(self) -> list[tuple[int, Task]]:
-        """Return (number, task) of the tasks that can be tuned, those with the largest share of the time first."""
+        """Return (number, task) of the tasks that can be tuned, those with the largest share of the time first.
+
+        Each process measures a profile of its own. The order is that of the first one: rows of the cost model have it.
+        """
         profile, tasks = self.built.profile, self.built.model.tasks
         shares = profile.shares(task.name for task in tasks) if profile else {}
-        return sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
+        ordered = sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
+        if not shares:
+            return ordered
+        keys = self.run.decide(f"order-{self.name}", lambda: [task.key for _, task in ordered])
+        place = {key: number for number, key in enumerate(keys)}
+        return sorted(ordered, key=lambda pair: place.get(pair[1].key, len(place)))
 
     def _stored(self, task: Task) -> TaskRecords:
         """Return the records of a task that this search may know."""
@@ -393,13 +405,19 @@ class ProgramSearch:
         if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
             self.events.on_internal_error("".join(traceback.format_exception(error)))
 
+    def _offer(self, search: TaskSearch) -> None:
+        """Offer a task that had no round the best traces so far of all others."""
+        if not search.history.rounds:
+            offer_traces([search], self._found())
+
+    def _found(self) -> list[FoundTrace]:
+        """Return the best traces so far, those of other programs included."""
+        return [*found_traces(self.searches), *self._found_elsewhere]
+
     def _exchange(self, found: Trace, source: TaskSearch, allowance: Allowance) -> Iterator[CandidateWork]:
-        """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
-        others = fitting(found, source, self._in_focus())
-        for search, trace in others:
-            if not search.history.rounds:
-                search.start_from(trace)
-        for search, trace in [(search, trace) for search, trace in others if search.history.rounds][:MOST_EXCHANGED]:
+        """Try the new best trace of a task on other tasks that it fits and that had a round."""
+        begun = [search for search in self._in_focus() if search.history.rounds]
+        for search, trace in fitting(found, source, begun)[:MOST_EXCHANGED]:
             if allowance.next_round(self._progress(search)):
                 self._tell_errors((yield from search.extend_round(trace)))
 

@@ -1,9 +1,9 @@
 """The inner loop: rounds of one task, each of which asks the strategy for candidates and learns from their outcomes."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import zip_longest
 
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
@@ -34,14 +34,36 @@ class Round:
     internal_errors: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Elsewhere:
+    """What a round may have that its strategy does not suggest.
+
+    Attributes:
+        given: By the user.
+        hints: Found on other tasks of the run, or guessed.
+        lent: By sources.
+    """
+
+    given: Sequence[Trace]
+    hints: Sequence[Trace]
+    lent: Sequence[Trace]
+
+    @property
+    def all(self) -> list[Trace]:
+        """All of them."""
+        return [*self.given, *self.hints, *self.lent]
+
+
 @dataclass
 class TaskSearch:
     """One task under search.
 
     Attributes:
         history: What this run knows of the task's candidates.
-        starts: Traces, not tried yet, that come before the strategy's own.
+        starts: Traces that the user gave, not tried yet; they come before all others.
         chosen: Traces that the strategy suggested for the next round, ahead of that round.
+        found: The best traces of other tasks of the run, repaired, the nearest task's first.
+        guesses: Traces that the transform modules guess, the best guess first.
         lent: Traces of other dispatches, repaired, that share the first round with the strategy's own.
         drawn: Traces per candidate of the first round, which are the best of them by the estimates of a model.
         exhausted: Whether the strategy has nothing left, all candidates of the last round met internal errors, or the
@@ -60,6 +82,8 @@ class TaskSearch:
     stored: TaskRecords
     history: TaskHistory
     starts: Sequence[Trace] = ()
+    found: Sequence[Trace] = ()
+    guesses: Sequence[Trace] = ()
     chosen: Sequence[Trace] = ()
     lent: Sequence[Trace] = ()
     drawn: int = 1
@@ -80,18 +104,24 @@ class TaskSearch:
         self._learn([*filter(None, map(self._legal, same)), *filter(None, map(self._printed, others))])
         self.strategy.exclude_keys(self.stored.known_traces())
 
-    def start_from(self, trace: Trace) -> None:
-        """Have a trace tried before the strategy's own, after the traces that were given earlier."""
-        self.starts = [*self.starts, trace]
-
-    def guess(self, traces: Iterable[Trace], most: int) -> None:
-        """Have traces tried behind those that were given, unless they are known.
+    def offer(self, traces: Iterable[Trace], most: int) -> None:
+        """Have traces that won on other tasks tried next, in the place of those offered before.
 
         Args:
-            most: Most traces that are taken, the first that are not known.
+            most: Most traces that are taken, the first that fit and are not known.
         """
-        for trace in islice(filter(None, map(self.fitted, traces)), most):
-            self.start_from(trace)
+        before, self.found = self.found, ()
+        self.found = self._taken(traces, most)
+        kept = {trace.key for trace in (*self.found, *self.chosen)}
+        self.strategy.release(trace for trace in before if trace.key not in kept)
+
+    def guess(self, traces: Iterable[Trace], most: int) -> None:
+        """Have traces tried that nothing was measured of.
+
+        Args:
+            most: Most traces that are taken, the first that fit and are not known.
+        """
+        self.guesses = [*self.guesses, *self._taken(traces, most)]
 
     def begin_with(self, traces: Iterable[Trace], most: int) -> None:
         """Have traces of other dispatches tried in the first round; a task with records of its own begins with these.
@@ -103,11 +133,7 @@ class TaskSearch:
             most: Most traces that are taken, the first that fit; no more are asked for.
         """
         if not self.history.records:
-            for trace in traces:
-                if len(self.lent) >= most:
-                    break
-                if (fitted := self.fitted(trace)) is not None:
-                    self.lent = [*self.lent, fitted]
+            self.lent = self._taken(traces, most)
 
     def prepare(self, size: int) -> list[str]:
         """Choose up to ``size`` candidates for the next round ahead of it, and return the scripts of all of them.
@@ -116,12 +142,11 @@ class TaskSearch:
         """
         if self.estimates:
             return []
-        first = self.starts[:size]
-        lent = self._lent(size - len(first))
-        self.strategy.exclude([*first, *lent])
-        known = len(first) + len(lent) + len(self.chosen)
-        self.chosen = [*self.chosen, *self.strategy.suggest(max(0, size - known))]
-        candidates = map(self._candidate, [*first, *_alternating(self.chosen, lent)])
+        elsewhere = self._from_elsewhere(size)
+        self.strategy.exclude(elsewhere.all)
+        wanted = max(0, size - len(elsewhere.all) - len(self.chosen))
+        self.chosen = [*self.chosen, *self.strategy.suggest(wanted)]
+        candidates = map(self._candidate, self._ordered(elsewhere, self.chosen))
         return [candidate.script for candidate in candidates if candidate.script]
 
     def round(self, size: int, limit: int, lookahead: Lookahead | None = None) -> Generator[Work, None, Round]:
@@ -138,7 +163,8 @@ class TaskSearch:
         if not traces:
             self.exhausted = True
             return Round(None, errors)
-        waiting = {trace.key for trace in self.starts}
+        self._keep_waiting({trace.key for trace in traces[:limit]})
+        waiting = {trace.key for trace in (*self.starts, *self.found, *self.guesses)}
         self.strategy.release(trace for trace in traces[limit:] if trace.key not in waiting)
         before = self.history.best_trace()
         records = yield from self._evaluated(traces[:limit], lookahead)
@@ -163,7 +189,7 @@ class TaskSearch:
             repaired = self.space.repaired(trace)
         except IllegalTraceError:
             return None
-        given = (*self.starts, *self.lent)
+        given = (*self.starts, *self.found, *self.guesses, *self.lent)
         known = repaired.key in self.history.records or any(repaired.key == each.key for each in given)
         return None if known else repaired
 
@@ -223,36 +249,63 @@ class TaskSearch:
         return self.drawn > 1 and not self.history.records
 
     def _suggest(self, count: int, limit: int) -> Generator[Work, None, tuple[list[Trace], tuple[str, ...]]]:
-        """Return up to ``count`` new traces, the given ones before the strategy's own, and internal errors.
+        """Return up to ``count`` new traces, those that were given first, and internal errors.
 
-        Given traces beyond ``limit`` are returned, too, and stay given: a later round tries them.
+        Of those from elsewhere, what is beyond ``limit`` is returned, too, and waits for a later round; what was lent
+        is dropped.
 
         Yields:
             Estimates of the strategy's first traces, where there is a model: as many as ``limit`` candidates need.
         """
-        first, self.starts = self.starts[:count], self.starts[limit:]
-        lent = self._lent(count - len(first))
-        dropped, self.lent = self.lent[len(lent) :], ()
-        self.strategy.exclude([*first, *lent])
-        given = {trace.key for trace in (*first, *lent)}
+        elsewhere = self._from_elsewhere(count)
+        self.strategy.exclude(elsewhere.all)
+        given = {trace.key for trace in elsewhere.all}
         own = [t for t in self.chosen if t.key not in self.history.records and t.key not in given]
-        kept = {trace.key for trace in own}
-        self.strategy.release(trace for trace in dropped if trace.key not in kept)
-        self.chosen = ()
-        wanted = max(0, count - len(first) - len(lent) - len(own))
+        kept = given | {trace.key for trace in own}
+        self.strategy.release(trace for trace in self.lent if trace.key not in kept)
+        self.chosen, self.lent = (), ()
+        wanted = max(0, count - len(elsewhere.all) - len(own))
         if not self.estimates:
-            return [*first, *_alternating([*own, *self.strategy.suggest(wanted)], lent)], ()
+            return self._ordered(elsewhere, [*own, *self.strategy.suggest(wanted)]), ()
         drawn = [self._candidate(trace) for trace in self.strategy.suggest(wanted * self.drawn)[: limit * self.drawn]]
         work = EstimateWork(self.task, [candidate.script for candidate in drawn if not candidate.problem])
         yield work
         seconds = iter(work.seconds)
         estimated = [None if candidate.problem else next(seconds) for candidate in drawn]
         chosen = preselect([candidate.trace for candidate in drawn], estimated, wanted)
-        return [*first, *_alternating([*own, *chosen], lent)], work.internal_errors
+        return self._ordered(elsewhere, [*own, *chosen]), work.internal_errors
 
-    def _lent(self, count: int) -> list[Trace]:
-        """Return the lent traces for a round with room for ``count`` candidates behind those that were given."""
-        return list(self.lent[: max(0, count) // 2])
+    def _taken(self, traces: Iterable[Trace], most: int) -> list[Trace]:
+        """Return the first ``most`` of the traces that fit and are not known, each once and repaired."""
+        taken = dict[str, Trace]()
+        for trace in traces:
+            if len(taken) == most:
+                break
+            if (fitted := self.fitted(trace)) is not None:
+                taken[fitted.key] = fitted
+        return [*taken.values()]
+
+    def _from_elsewhere(self, count: int) -> _Elsewhere:
+        """Return what a round of ``count`` candidates may have that its strategy does not suggest."""
+        given = self.starts[:count]
+        hints = _in_turns(self.found, self.guesses)[: count - len(given)]
+        return _Elsewhere(given, hints, self.lent[: (count - len(given) - len(hints)) // 2])
+
+    def _keep_waiting(self, tried: Collection[str]) -> None:
+        """Keep what comes from elsewhere and is not tried in this round, for a later round."""
+        self.starts, self.found, self.guesses = (
+            [trace for trace in traces if trace.key not in tried] for traces in (self.starts, self.found, self.guesses)
+        )
+
+    def _ordered(self, elsewhere: _Elsewhere, own: Sequence[Trace]) -> list[Trace]:
+        """Return the candidates of a round in their order, of which a small round takes the first.
+
+        Hints come before what is suggested by a strategy that has seen nothing of the family, and in turns with what it
+        suggests otherwise.
+        """
+        rest = _in_turns(own, elsewhere.lent)
+        informed = elsewhere.lent or self.history.records
+        return [*elsewhere.given, *(_in_turns(elsewhere.hints, rest) if informed else (*elsewhere.hints, *rest))]
 
     def _evaluated(
         self, traces: Sequence[Trace], lookahead: Lookahead | None = None
@@ -305,7 +358,7 @@ class TaskSearch:
         self.strategy.observe([_observation(trace, record.outcome, untuned) for trace, record in learned])
 
 
-def _alternating(first: Sequence[Trace], second: Sequence[Trace]) -> list[Trace]:
+def _in_turns(first: Sequence[Trace], second: Sequence[Trace]) -> list[Trace]:
     """Return the traces of both in turns, so that the second are at most half of those at the front."""
     return [trace for pair in zip_longest(first, second) for trace in pair if trace is not None]
 

@@ -23,8 +23,7 @@ def test_given_traces_that_a_small_round_has_no_room_for_come_first_in_the_next(
     with RecordStore.open("sqlite://") as store:
         rng, search = np.random.default_rng(1), task_search(store)
         given = list({trace.key: trace for trace in (search.space.sample(rng) for _ in range(6))}.values())
-        for trace in given:
-            search.start_from(trace)
+        search.starts = given
         for limit in limits:
             search.prepare(8)
             run_round(search, Speedups({"matmul": 1.0}), limit=limit)
@@ -39,7 +38,7 @@ def test_a_trace_that_is_given_after_it_was_chosen_is_tried_once() -> None:
         search = task_search(store)
         search.prepare(8)
         given = search.chosen[3]
-        search.start_from(given)
+        search.starts = [given]
         run_round(search, Speedups({"matmul": 1.0}))
         tried = list(search.history.records)
         assert tried[0] == given.key

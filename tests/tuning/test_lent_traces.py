@@ -58,8 +58,7 @@ def test_what_is_lent_and_gives_way_to_a_start_may_be_suggested_again() -> None:
         search = task_search(store, starts=own_traces(1, seed=7))
         search.begin_with(lent, 4)
         search.prepare(8)  # three of four have room behind one start
-        search.start_from(late)
-        search.start_from(own_traces(2, seed=8)[0])
+        search.offer([late, own_traces(2, seed=8)[0]], 2)
         assert not search.strategy.unseen(lent[2:3])
         run_round(search, Speedups({"matmul": 1.0}))
         tried = list(search.history.records)
@@ -78,7 +77,7 @@ def test_what_is_lent_is_not_given_again_by_another_task() -> None:
         assert fitting(trace, other, [search]) == []
         run_round(other, Speedups({"matmul": 2.0}))
         offer_traces([search], [])
-        assert not search.starts
+        assert not search.found
 
 
 def test_a_task_that_has_records_begins_from_them() -> None:

@@ -451,3 +451,14 @@ def test_the_expected_time_is_known_at_every_round_and_a_resumed_run_knows_when_
 def test_a_program_that_was_not_timed_has_no_expected_times(tmp_path: Path) -> None:
     program, _ = searched(tmp_path, dict.fromkeys(SHAPES, 1.0), trials=9)
     assert program.estimates == {}
+
+
+def test_a_resumed_run_has_the_tasks_in_the_order_of_its_first_profile(tmp_path: Path) -> None:
+    tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
+    orders = []
+    for seconds in ((0.7, 0.2, 0.1), (0.1, 0.2, 0.7)):
+        profile = ProgramProfile(dict(zip(SHAPES, seconds, strict=True)), dict.fromkeys(SHAPES, 1))
+        with RecordStore.open(tmp_path / "records.sqlite") as store:
+            program = program_search(TuneOptions(minutes=1, round_size=9), store, tasks, profile=profile)
+            orders.append([task.name for _, task in program._by_share()])
+    assert orders[0] == orders[1] == list(SHAPES)
