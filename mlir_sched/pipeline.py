@@ -137,7 +137,6 @@ def tune(
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
             early_notes = list[str]()
-            plan = TransferPlan.of(options, records, user_file, generation, early_notes.append)
             choice = choosing.of(
                 path,
                 target,
@@ -148,6 +147,8 @@ def tune(
                 user_file=user_file,
                 note=early_notes.append,
             )
+            begins = replace(options, fresh=choice.is_fresh)
+            plan = TransferPlan.of(begins, records, user_file, generation, early_notes.append)
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
                 with meter.programs(evaluators, weights) as programs:

@@ -143,7 +143,7 @@ def tune(
     trials: Annotated[
         int | None,
         typer.Option(
-            help="Candidates to try over all dispatches; 0: no search, the 3 of each dispatch that are predicted best.",
+            help="Candidates to try over all dispatches; 0: no search, 3 of each dispatch by what is known before.",
             show_default="64 per dispatch",
         ),
     ] = None,
@@ -209,7 +209,8 @@ def tune(
     cost_model: Annotated[
         str,
         typer.Option(
-            help="Cost model: xgboost, random, quantile, gaussian-process, graph or a registered one.",
+            help="Cost model: xgboost, random, quantile, gaussian-process, graph (these two with an extra) or a "
+            "registered one; none has chosen better than xgboost.",
             metavar="NAME",
         ),
     ] = "xgboost",

@@ -121,7 +121,7 @@ def _transferred(best: ProgramSearch) -> TransferResult | None:
     held = [belief.holds(shown) for belief, shown in reached]
     return TransferResult(
         searched=len(searches),
-        with_sources=sum(bool(found) for found in known),
+        with_sources=sum(bool(found) and search.tried > 0 for search, found in zip(searches, known, strict=True)),
         sources=tuple(_source(each, best.target) for each in dict.fromkeys(s for found in known for s in found)),
         accuracy=float(np.mean(accuracies)) if accuracies else None,
         judged=len(accuracies),

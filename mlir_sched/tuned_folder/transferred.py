@@ -61,7 +61,7 @@ class TransferResult:
     def words(self) -> str:
         """What the search began from, in one sentence."""
         if not self.sources:
-            return f"none of {self.searched} dispatches begins from what others showed: none of their families is known"
+            return f"none of {self.searched} dispatches begins from what others showed"
         places = ", ".join(dict.fromkeys(source.place for source in self.sources))
         text = (
             f"{self.with_sources} of {self.searched} dispatches begin from what {len(self.sources)} others showed "

@@ -13,9 +13,11 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.models import SharedCostModel
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.profile_features import profile_features
 from mlir_sched.sampling import Value
+from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
@@ -92,6 +94,8 @@ class RoundLog:
 def known_decisions(store: RecordStore, context_key: str, default: Model) -> Mapping[str, Value]:
     """Return the decisions about the stored program that shares most tasks with a program; empty where none is close.
 
+    A run that timed no variant beside the default has decided nothing by keeping it.
+
     Args:
         context_key: What the speed of programs depends on beside the program.
         default: The program, without any decision.
@@ -100,7 +104,9 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
     closest = max(store.programs(context_key), key=lambda program: len(own & set(program.task_keys)), default=None)
     if closest is None or len(own & set(closest.task_keys)) < LEAST_SHARED * max(len(own), len(closest.task_keys)):
         return {}
-    return closest.decisions
+    decided = closest.decisions
+    compared = closest.variants or decided.get(VARIANT) != DEFAULT
+    return decided if compared else {}
 
 
 def tuned_program(

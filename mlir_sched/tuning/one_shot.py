@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import islice
 
+from mlir_sched.corpus.sources import Asked
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.lookahead import Lookahead, Upcoming
 from mlir_sched.evaluation.work import Work
@@ -46,6 +47,7 @@ class Origin(StrEnum):
     """Where a candidate comes from."""
 
     GIVEN = "given"
+    EARLIER = "earlier runs"
     TEMPLATES = "templates"
     COST_MODEL = "cost model"
     DEVICE_MODEL = "device model"
@@ -106,7 +108,14 @@ class Choice:
 
     @staticmethod
     def of(
-        search: TaskSearch, templates: Sequence[Trace], most: int, *, predicts: bool, estimates: bool = False
+        search: TaskSearch,
+        templates: Sequence[Trace],
+        most: int,
+        *,
+        predicts: bool,
+        near: bool = True,
+        estimates: bool = False,
+        earlier: Iterable[Trace] = (),
     ) -> Choice:
         """Return the choice for a task, and give the task those that the strategy is not asked for.
 
@@ -117,14 +126,19 @@ class Choice:
             templates: What the transform modules guess, the best guess first.
             most: Candidates of a task.
             predicts: Whether the cost model can predict.
+            near: Whether it was taught something of the task's family.
             estimates: Whether a model of the device chooses among what the strategy suggests.
+            earlier: The best candidates of the same dispatch in other runs, which come before all that is guessed.
         """
         given = {trace.key: Origin.GIVEN for trace in search.starts}
         left = max(0, most - len(given) - _known(search, most))
-        search.guess(templates, min(left, TEMPLATES if predicts or estimates else left))
-        origins = {trace.key: Origin.TEMPLATES for trace in search.starts} | given
+        search.offer(earlier, left)
+        found = {trace.key: Origin.EARLIER for trace in search.found}
+        guessed = left - len(found)
+        search.guess(templates, min(guessed, TEMPLATES) if (predicts and near) or estimates else guessed)
+        origins = {trace.key: Origin.TEMPLATES for trace in search.guesses} | found | given
         further = Origin.DEVICE_MODEL if estimates else Origin.COST_MODEL if predicts else Origin.DRAWN
-        asked = predicts or estimates or not origins
+        asked = (predicts and near) or estimates or not origins
         return Choice(len(given) + left if asked else len(origins), origins, further)
 
 
@@ -161,7 +175,7 @@ class OneShotProgram(ProgramSearch):
         untried = [search for search in self.searches if not search.tried and search.task.key not in self.waiting]
         return OneShotResult(
             dispatches=sum(search.tried > 0 for search in self.searches),
-            known=sum(bool(search.history.records) for search in untried),
+            known=sum(search.history.best_ratio() > 1.0 for search in untried),
             candidates={str(origin): self.origins[origin] for origin in Origin if self.origins[origin]},
             ready_s=self.ready_s if self.predicts else None,
         )
@@ -191,7 +205,16 @@ class OneShotProgram(ProgramSearch):
     def _choice(self, search: TaskSearch) -> Choice:
         options, templates = self.run.options, self.run.templates(search.space)
         estimates = options.check_only or search.estimates
-        return Choice.of(search, templates, picks_per_task(options), predicts=self.predicts, estimates=estimates)
+        asked = Asked(search.space.dispatch, self.target)
+        return Choice.of(
+            search,
+            templates,
+            picks_per_task(options),
+            predicts=self.predicts,
+            near=bool(self.run.transfer.sources_of(asked) or search.history.records),
+            estimates=estimates,
+            earlier=self.run.transfer.starts_of(asked, equal=True),
+        )
 
     def _round(self, search: TaskSearch, choice: Choice, allowance: Allowance, lookahead: Lookahead) -> Iterator[Work]:
         """Measure what was chosen for a task."""

@@ -79,12 +79,17 @@ class Transfer:
         shown = [each.shown for each in tasks if (each.target.machine, each.target.cores) == here]
         return [each for each in shown if each is not None]
 
-    def starts_of(self, asked: Asked) -> Iterator[Trace]:
+    def starts_of(self, asked: Asked, *, equal: bool = False) -> Iterator[Trace]:
         """Yield the best candidates of the nearest sources of a task, the nearest source's first.
 
         Those of another number of threads are spread anew.
+
+        Args:
+            equal: Whether those of the same dispatch alone.
         """
         for source in self.sources_of(asked) if self.starts else ():
+            if equal and source.task.dispatch != asked.dispatch:
+                continue
             same = source.task.target.cores == asked.target.cores
             for trace in source.best:
                 yield trace if same else spread_anew(asked.space, trace)

@@ -54,6 +54,7 @@ class VariantChoice(CompilePolicy):
         context_key: What the speed of programs depends on beside the program, and what bounds them.
         target: The machine, with the threads of the run.
         programs: What variants are predicted from; None where they are not to be.
+        is_fresh: Whether a process of the run was a fresh start, so that no store counts.
         timing_s: Estimated seconds to time a variant; 0 until they are known.
         build_s: Estimated seconds to compile a variant; 0 until they are known.
     """
@@ -65,6 +66,7 @@ class VariantChoice(CompilePolicy):
     context_key: str
     target: Target
     programs: KnownPrograms | None = None
+    is_fresh: bool = False
     timing_s: float = 0.0
     build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
@@ -98,8 +100,9 @@ class VariantChoice(CompilePolicy):
         run = (*model, target.key, *own, *predicts, *(("one-shot",) if options.is_one_shot else ()))
         key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         until, end = start + compiling_s(options), start + searching_s(options)
-        programs = KnownPrograms(store, user_file, context_key, options.fresh, note) if predicts else None
-        return cls(store, key, until, end, context_key, target, programs)
+        is_fresh = store.decide(f"{key}-is-fresh", lambda: options.fresh)
+        programs = KnownPrograms(store, user_file, context_key, is_fresh, note) if predicts else None
+        return cls(store, key, until, end, context_key, target, programs, is_fresh)
 
     def known(self, default: Model) -> Mapping[str, Value]:
         """Return what an earlier run decided about this program, or a similar one; nothing in a run by trials."""

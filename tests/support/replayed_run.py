@@ -50,12 +50,12 @@ METHOD = SearchMethod(QUICK)
 """A population that is enough where the order of rounds is looked at, and not what they find."""
 
 
-def matmul_dispatch(m: int, n: int, k: int) -> Dispatch:
+def matmul_dispatch(m: int, n: int, k: int, element: str = "f32") -> Dispatch:
     """Return fill + matmul as plain data."""
 
     def operand(shape: tuple[int, ...], loops: tuple[int, ...], rank: int, producer: int | None = None) -> Operand:
         expressions = tuple(LinearExpr(tuple(int(d == loop) for d in range(rank))) for loop in loops)
-        return Operand(TensorSpec(shape, "f32"), expressions, producer)
+        return Operand(TensorSpec(shape, element), expressions, producer)
 
     fill = LinalgOp(0, "linalg.fill", OpKind.FILL, ("parallel",) * 2, (m, n), (), (operand((m, n), (0, 1), 2),), ())
     matmul = LinalgOp(

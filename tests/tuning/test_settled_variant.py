@@ -71,9 +71,11 @@ class Machine:
     store: RecordStore
     favours: list[str] = field(default_factory=list)
 
-    def keep(self, variant: str) -> None:
-        """Have an earlier run have chosen a variant."""
-        self.store.keep_program(StoredProgram(measuring_context(TARGET), (), {"variant": variant}, 2.0))
+    def keep(self, variant: str, *others: str) -> None:
+        """Have an earlier run have chosen a variant, beside others that it timed, too."""
+        compared = dict.fromkeys(others, 0.5)
+        program = StoredProgram(measuring_context(TARGET), (), {"variant": variant}, 2.0, variants=compared)
+        self.store.keep_program(program)
 
     def built(
         self, compiling: Sequence[str] = ALL, prediction: Foreseen | None = None
@@ -127,7 +129,7 @@ def test_one_variant_is_compiled_where_an_earlier_run_a_prediction_or_the_profil
     dominant: tuple[str, ...],
 ) -> None:
     if known:
-        machine.keep(known)
+        machine.keep(known, "data-tiling")
     machine.favours = favours
     done, found = machine.built(prediction=prediction)
     assert done == ["default", *compiled]
@@ -138,6 +140,13 @@ def test_one_variant_is_compiled_where_an_earlier_run_a_prediction_or_the_profil
         assert {*found.left_out.values()} == {NOT_SETTLED}
     if prediction and not known:
         assert FORESEEN_SLOWER in found.left_out.values()
+
+
+def test_a_run_that_compared_nothing_has_not_decided_for_the_default(machine: Machine) -> None:
+    machine.keep("default")
+    machine.favours = [LAYOUT]
+    done, _ = machine.built()
+    assert done == ["default", REFINED]
 
 
 def test_where_none_compiles_that_something_speaks_for_no_other_one_takes_its_place(machine: Machine) -> None:

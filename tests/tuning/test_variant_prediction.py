@@ -167,8 +167,9 @@ def test_a_fresh_start_predicts_nothing_also_when_it_goes_on(model: Path, store:
     file = tmp_path / "user.sqlite"
     with RecordStore.open(file) as users:
         fill(users, programs({LAYOUT: 3.0}))
-    for fresh in (True, False):
-        options = replace(PREDICTING, fresh=fresh)
-        run = VariantChoice.of(model, TARGET, options, store, 0.0, generation=1, user_file=file)
-        assert not run.foresees
+    fresh = replace(PREDICTING, fresh=True)
+    assert VariantChoice.of(model, TARGET, fresh, store, 0.0, generation=1, user_file=file).is_fresh
+    run = VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, generation=1, user_file=file)
+    assert run.is_fresh, "the first process was killed before it asked"
+    assert not run.foresees
     assert VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, generation=2, user_file=file).foresees
