@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.llvm_cpu.templates.convolution import accumulators_of
 
 MACHINES = {
     "avx512": FIXED,
@@ -183,6 +185,24 @@ def test_rows_of_a_prime_leave_a_tail() -> None:
     values = first("rows of a prime")
     assert values["tail"] == "peel"
     assert cast("int", values["rows_0"]) * cast("int", values["rows_1"]) > 4
+
+
+def test_the_registers_hold_what_tiles_of_a_window_leave_over() -> None:
+    """Of 120 channels tiles of 64 leave 56, which are seven vectors of 8 elements for every row."""
+    found = 0
+    for filters in range(17, 150):
+        for _, values in space_of(windows(12, 8, filters)).guesses():
+            if isinstance(width := values["vector"], int):
+                rows = [values[f"rows_{loop}"] for loop in (0, 1)]
+                high = math.prod(each if isinstance(each, int) else int(cast("tuple[int]", each)[0]) for each in rows)
+                assert high * accumulators_of(filters % width, 16) <= 24
+                found += 1
+    assert found > 500
+
+
+def test_vectors_of_a_window_are_as_many_as_leave_few_over() -> None:
+    """Tiles of 2 vectors leave 4 of 100 filters; what tiles of 4 leave is 36, nine vectors of 4 elements."""
+    assert space_of(windows(14, 64, 100)).templates()[0].values["vector"] == 32
 
 
 def test_an_image_that_no_division_makes_small_is_not_divided() -> None:

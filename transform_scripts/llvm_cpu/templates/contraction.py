@@ -25,6 +25,7 @@ from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     most_vectors,
     product_cost,
     registers_of,
+    stay_in_vectors,
     stay_whole,
 )
 from mlir_sched.transform_scripts.llvm_cpu.templates.shares import workgroup_values
@@ -105,8 +106,9 @@ class Product:
         strided = self.mm.strided_operand is not None
 
         def cost(tile: Tile) -> tuple[bool, float]:
-            extents, sizes = (self.rows, self.columns), (tile.rows, tile.columns)
-            return strided and tile.vectors > 1, product_cost(extents, sizes, self.lanes, self.apart)
+            cached, sizes = self.cached_rows(tile), (tile.rows, tile.columns)
+            once = product_cost((cached, self.columns), sizes, self.lanes, self.apart)
+            return strided and tile.vectors > 1, once * (self.rows // cached)
 
         possible = (tile for tile in self._tiles() if fits(tile.rows, tile.vectors * self.apart, self.target))
         return best_of_each(possible, lambda tile: tile.vectors, cost)
@@ -122,9 +124,29 @@ class Product:
         if PEEL not in self.tails:
             return
         for vectors in powers_of_two(min(widest, MAX_UNEVEN_VECTORS, self.columns // lanes)):
+            if not self.leaves_vectors(vectors):
+                continue
             for rows in range(1, min(MAX_ROWS, self.rows) + 1):
                 if self.rows % rows or self.columns % (vectors * lanes):
                     yield Tile(rows, vectors * lanes, vectors, PEEL)
+
+    def leaves_vectors(self, vectors: int) -> bool:
+        """Say whether the columns that tiles of so many vectors leave over are computed as vectors."""
+        return stay_in_vectors(self.columns % (vectors * self.lanes), self.lanes)
+
+    def cached_rows(self, tile: Tile) -> int:
+        """Return how many rows a tile for the caches has: as many as half of L2 holds, or all."""
+        row = self.reduction * self.mm.op.inputs[0].tensor.element_bytes
+        is_tiled = self.target.l2_bytes and not stay_whole(self.mm)
+        kept = self.target.l2_bytes // 2 // row if is_tiled else self.rows
+        unit = 1 if tile.tail == PEEL else tile.rows
+        return _largest([size for size in divisors(self.rows) if size >= tile.rows and size % unit == 0], kept)
+
+    def fewer_rows(self, tile: Tile) -> Tile:
+        """Return a register tile of at most half of the rows: of a divisor of them where rows may leave no tail."""
+        half = max(1, tile.rows // 2)
+        is_free = tile.tail == PEEL and self.columns % tile.columns
+        return replace(tile, rows=half if is_free else divisor(tile.rows, half))
 
     def step(self, tile: Tile) -> int:
         """Return how many iterations of the reduction are unrolled."""
@@ -137,17 +159,14 @@ class Product:
         return not self.mm.epilogues or (block < self.reduction and not 0 < self.target.stack_bytes < result)
 
     def values(self, tile: Tile) -> dict[str, Value]:
-        """Return the values of a register tile; the tiles for the caches hold as many rows as half of L2, or all."""
-        row = self.reduction * self.mm.op.inputs[0].tensor.element_bytes
-        kept = self.target.l2_bytes // 2 // row if self.target.l2_bytes else self.rows
-        possible = [size for size in divisors(self.rows) if size >= tile.rows]
+        """Return the values of a register tile, with all columns and :meth:`cached_rows` in the tile for the caches."""
+        rows = self.cached_rows(tile)
         values: dict[str, Value] = {"tail": tile.tail} if self.tails else {}
         if self.apart > 1:
             values["apart"] = (self.apart,)
         if tile.tail == PEEL:
             sizes: dict[str, Value] = {"register_columns": tile.columns, "register_rows": tile.rows}
-            return values | sizes | {"columns": (self.columns,), "rows": (_largest(possible, kept),)}
-        rows = _largest([size for size in possible if size % tile.rows == 0], kept)
+            return values | sizes | {"columns": (self.columns,), "rows": (rows,)}
         register_rows = (tile.rows,) if stay_whole(self.mm) else (rows, tile.rows)
         return values | {"columns": (self.columns, tile.columns), "rows": register_rows}
 
@@ -183,8 +202,7 @@ def product_templates(product: Product) -> Iterator[Template]:
 
     yield registers(best, under_panel)
     if product.mm.strided_operand is not None:
-        fewer = replace(best, rows=divisor(best.rows, best.rows // 2) if best.rows > 1 else 1)
-        yield registers(fewer, under_panel)
+        yield registers(product.fewer_rows(best), under_panel)
     yield registers(best, rows_outside)
     yield from _blocked(product, best)
     for other in others:
@@ -218,14 +236,16 @@ def vector_templates(product: Product) -> Iterator[Template]:
     columns, lanes, peels = product.columns, product.lanes, PEEL in product.tails
     most = MAX_UNEVEN_VECTORS if peels else most_vectors(1, most_accumulators(product.target))
 
-    def left_over(tile: tuple[int, int, int]) -> int:
-        return columns % (min(tile[0], most) * lanes)
+    def width(vectors: int) -> int:
+        """Return the columns of a tile: so many vectors, or fewer, as leave vectors over where they leave any."""
+        possible = powers_of_two(min(vectors, most))
+        return max(size for size in possible if not peels or product.leaves_vectors(size)) * lanes
 
-    for vectors, blocked, step in sorted(VECTORS, key=left_over):
-        width = min(vectors, most) * lanes
-        values: dict[str, Value] = {"columns": (columns,), "register_columns": width, "tail": PEEL}
+    for vectors, blocked, step in sorted(VECTORS, key=lambda tile: columns % width(tile[0])):
+        wide = width(vectors)
+        values: dict[str, Value] = {"columns": (columns,), "register_columns": wide, "tail": PEEL}
         if not peels:
-            values = {"columns": (columns, width), **({"tail": DIVIDE} if product.tails else {})}
+            values = {"columns": (columns, wide), **({"tail": DIVIDE} if product.tails else {})}
         if blocked == 0:
             yield Template("registers", values | {"reduction_step": (divisor(product.reduction, step),)})
         elif (block := divisor(product.reduction, blocked)) > 1 and product.may_block(block):

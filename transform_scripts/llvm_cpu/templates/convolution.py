@@ -18,7 +18,6 @@ from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     best_of_each,
     fits,
     pieces,
-    registers_of,
     step_cost,
 )
 from mlir_sched.transform_scripts.llvm_cpu.templates.shares import workgroup_values
@@ -49,7 +48,7 @@ def chunk(size: int, lanes: int) -> int:
 
 
 def accumulators_of(size: int, lanes: int) -> int:
-    """Return how many registers a vector loop's tile takes, value by value."""
+    """Return how many registers a vector loop's tile, or what tiles leave over of it, takes, value by value."""
     return math.ceil(size / min(chunk(size, lanes), lanes))
 
 
@@ -100,13 +99,20 @@ class Windows:
         return self.tail == PEEL and is_uneven(self.extents[self.vector], self.lanes)
 
     def tiles(self) -> list[Tile]:
-        """Return the best register tile, then the best for each other number of vectors, the fewest first."""
-        possible = (tile for tile in self._tiles() if fits(math.prod(tile.rows), tile.vectors, self.target))
-        return best_of_each(possible, lambda tile: tile.vectors, self._cost)
+        """Return the best register tile, then the best for each other number of vectors, the fewest first.
+
+        The registers hold what tiles leave over, too, which may be more values: 56 channels are seven vectors of 8.
+        """
+        return best_of_each(filter(self._fits, self._tiles()), lambda tile: tile.vectors, self._cost)
+
+    def _fits(self, tile: Tile) -> bool:
+        sizes = pieces(self.extents[self.vector], tile.size)
+        vectors = max(accumulators_of(size, self.lanes) for size, _ in sizes)
+        return fits(math.prod(tile.rows), vectors, self.target)
 
     def _tiles(self) -> Iterator[Tile]:
         for size in self._sizes():
-            vectors = max(registers_of(size, self.lanes), accumulators_of(size, self.lanes))
+            vectors = accumulators_of(size, self.lanes)
             for rows in itertools.product(*[self._row_sizes(loop) for loop in self.rows]):
                 yield Tile(size, vectors, rows)
 
@@ -148,7 +154,7 @@ class Windows:
         for rows in itertools.product(*walks):
             sizes, count = [size for size, _ in rows], math.prod(count for _, count in rows)
             for size, wide in columns:
-                vectors = registers_of(size, self.lanes)
+                vectors = accumulators_of(size, self.lanes)
                 cost += count * wide * step_cost(math.prod(sizes), vectors, vectors + self._image_loads(sizes, vectors))
         _, weights = self.conv.op.image_and_filter
         read = [extent if d in self.conv.op.reduction_dims else 1 for d, extent in enumerate(self.conv.op.extents)]

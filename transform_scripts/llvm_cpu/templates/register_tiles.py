@@ -4,6 +4,9 @@ In every step of the reduction a tile of rows by vectors loads its vectors and o
 multiply-add per row and vector. More rows and vectors share more loads, until accumulators and loaded values do not fit
 the registers; fewer leave the core waiting for the sums of the step before.
 
+What tiles leave over costs what it executes: a few elements take as long as a vector, and what LLVM keeps as scalars
+takes as long as a vector for each of them.
+
 Source: Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), section 6.
 """
 
@@ -44,9 +47,20 @@ def have_no_tails(rows: int, columns: int, lanes: int) -> bool:
     return columns < lanes or (columns % lanes == 0 and rows <= FEW_ROWS)
 
 
+def stay_in_vectors(size: int, lanes: int) -> bool:
+    """Say whether sums of ``size`` neighbours stay in vector registers from one step of the reduction to the next.
+
+    LLVM widens vectors that are shorter than a register, and splits powers of two into registers. It makes scalars of
+    all others, one per element, and in every step vectors of these.
+
+    Source: LLVM, ``TargetLoweringBase::getVectorTypeBreakdown``.
+    """
+    return size <= lanes or size.bit_count() == 1
+
+
 def registers_of(size: int, lanes: int) -> int:
-    """Return how many registers hold ``size`` elements; what is left of whole vectors takes one per power of two."""
-    return size // lanes + (size % lanes).bit_count()
+    """Return how many registers hold the sums of ``size`` neighbours: those of vectors, else of scalars."""
+    return max(1, size // lanes) if stay_in_vectors(size, lanes) else size
 
 
 def most_vectors(rows: int, accumulators: int) -> int:
