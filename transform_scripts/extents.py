@@ -1,5 +1,6 @@
 """Small facts about loop extents and vectors, which the schedule, the features and several modules need."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from mlir_sched.payload import LinalgOp
@@ -29,6 +30,30 @@ def powers_of_two(most: int) -> list[int]:
 def vector_elements(op: LinalgOp, target: Target) -> int:
     """Return how many elements of the op's result one vector register holds."""
     return target.vector_elements(op.element_bytes)
+
+
+def stay_in_vectors(size: int, lanes: int) -> bool:
+    """Say whether sums of ``size`` neighbours stay in vector registers from one step of the reduction to the next.
+
+    LLVM widens vectors that are shorter than a register, and splits powers of two into registers. It makes scalars of
+    all others, one per element, and in every step vectors of these.
+
+    Source: LLVM, ``TargetLoweringBase::getVectorTypeBreakdown``.
+    """
+    return size <= lanes or size.bit_count() == 1
+
+
+def registers_of(size: int, lanes: int) -> int:
+    """Return how many registers hold the sums of ``size`` neighbours: those of vectors, else of scalars."""
+    return max(1, size // lanes) if stay_in_vectors(size, lanes) else size
+
+
+def pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield (size, how many) of the tiles of a loop: the whole ones, and what they leave over."""
+    if extent >= size:
+        yield size, extent // size
+    if extent % size:
+        yield extent % size, 1
 
 
 MATH_OPS = 16

@@ -5,12 +5,13 @@ footprints and reuse per tiling level, vector and register use. As in TVM, count
 """
 
 import math
+from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from mlir_sched.transform_scripts.extents import vector_elements
+from mlir_sched.transform_scripts.extents import pieces, registers_of, vector_elements
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.tracking.nest import TiledOp
 
@@ -39,7 +40,7 @@ KINDS = (
     "lowering_config",
 )
 """Beginnings of sketch names that have a column of their own."""
-GLOBAL = 14
+GLOBAL = 15
 COUNT = GLOBAL + LEVELS * PER_LEVEL + len(NOTES) + len(KINDS)
 """Number of features."""
 WORKGROUPS, EVENNESS = 2, 3
@@ -91,7 +92,28 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
         _log(len(dispatch.ops)),
         _log(sum(math.prod(n.tile) for n in schedule.nests)),
         _log(op.iterations / max(1, volume)),
+        _log(_executed(nest, width, masked=bool(schedule.notes.get("tail_mask")))),
     ]
+
+
+def _executed(nest: TiledOp, lanes: int, *, masked: bool) -> float:
+    """Return how many elements are computed per element of the result's contiguous dimension, at least 1.
+
+    What tiles leave over takes as long as a vector, or as one for each of its elements (:func:`registers_of`).
+    """
+    along = nest.op.contiguous_dim
+    if along is None:
+        return 1.0
+    extent, sizes = nest.op.extents[along], Counter({nest.op.extents[along]: 1})
+    for level in nest.levels:
+        parts = Counter[int]()
+        for size, count in sizes.items():
+            for part, times in pieces(size, level.tile[along]):
+                parts[part] += count * times
+        sizes = parts
+    whole = nest.tile[along]
+    registers = sum(count * registers_of(whole if masked else size, lanes) for size, count in sizes.items())
+    return registers * lanes / extent
 
 
 def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:

@@ -15,6 +15,7 @@ from convolution_payloads import CONVOLUTIONS
 from fixed_targets import FIXED
 from payload_text import Payload
 from payloads import PAYLOADS
+from replayed_run import matmul_dispatch
 from several_results_payloads import SEVERAL_RESULTS
 
 from benchmarks.corpus.families import FAMILIES
@@ -23,6 +24,7 @@ from mlir_sched.corpus.files import SHIPPED, SUFFIX, read_task
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Categorical
 from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.features import GLOBAL
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -117,3 +119,13 @@ def test_a_copied_operand_is_seen() -> None:
     in_place = trace.with_value("columns_operand", "in_place")
     different = np.flatnonzero(np.diff(space.features([trace, in_place]), axis=0)[0])
     assert len(different) == 1
+
+
+def test_what_tiles_leave_over_is_seen_as_what_it_executes() -> None:
+    """Of 100 columns tiles of 32 make 7 vectors of 16; those of 64 make 4, and 36 sums that are kept as scalars."""
+    space = DesignSpace(Space.default(FIXED), matmul_dispatch(100, 100, 64), FIXED)
+    first = space.templates()[0]
+    wide = space.completed(first.sketch, first.values | {"register_columns": 64, "register_rows": 5})
+    masked = space.completed(first.sketch, wide.values | {"tail": "mask"})
+    executed = [2 ** float(row[GLOBAL - 1]) - 1 for row in space.features([first, wide, masked])]
+    assert executed == pytest.approx([7 * 16 / 100, (4 + 36) * 16 / 100, 2 * 64 / 100], rel=1e-4)

@@ -21,11 +21,10 @@ from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.transform_scripts.extents import registers_of, stay_in_vectors
 from mlir_sched.transform_scripts.llvm_cpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     product_cost,
-    registers_of,
-    stay_in_vectors,
     step_cost,
 )
 

@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from mlir_sched.sampling import Value, divisors
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
-from mlir_sched.transform_scripts.extents import powers_of_two, vector_elements, vector_multiple
+from mlir_sched.transform_scripts.extents import (
+    powers_of_two,
+    registers_of,
+    stay_in_vectors,
+    vector_elements,
+    vector_multiple,
+)
 from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     MAX_APART,
     MAX_ROWS,
@@ -24,8 +30,6 @@ from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     have_no_tails,
     most_vectors,
     product_cost,
-    registers_of,
-    stay_in_vectors,
     stay_whole,
 )
 from mlir_sched.transform_scripts.llvm_cpu.templates.shares import workgroup_values

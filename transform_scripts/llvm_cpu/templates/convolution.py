@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from mlir_sched.sampling import Value, divisors
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
-from mlir_sched.transform_scripts.extents import is_uneven, powers_of_two, vector_elements, vector_multiple
+from mlir_sched.transform_scripts.extents import is_uneven, pieces, powers_of_two, vector_elements, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import MAX_WORKGROUPS_PER_CORE
 from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     best_of_each,
     fits,
-    pieces,
     step_cost,
 )
 from mlir_sched.transform_scripts.llvm_cpu.templates.shares import workgroup_values

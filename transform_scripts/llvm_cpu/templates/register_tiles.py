@@ -10,12 +10,12 @@ takes as long as a vector for each of them.
 Source: Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), section 6.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from mlir_sched.sampling import divisors
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.extents import floor_power_of_two
+from mlir_sched.transform_scripts.extents import floor_power_of_two, pieces, registers_of
 from mlir_sched.transform_scripts.structures import Contraction
 from mlir_sched.transform_scripts.verbs.facts import most_accumulators
 
@@ -47,22 +47,6 @@ def have_no_tails(rows: int, columns: int, lanes: int) -> bool:
     return columns < lanes or (columns % lanes == 0 and rows <= FEW_ROWS)
 
 
-def stay_in_vectors(size: int, lanes: int) -> bool:
-    """Say whether sums of ``size`` neighbours stay in vector registers from one step of the reduction to the next.
-
-    LLVM widens vectors that are shorter than a register, and splits powers of two into registers. It makes scalars of
-    all others, one per element, and in every step vectors of these.
-
-    Source: LLVM, ``TargetLoweringBase::getVectorTypeBreakdown``.
-    """
-    return size <= lanes or size.bit_count() == 1
-
-
-def registers_of(size: int, lanes: int) -> int:
-    """Return how many registers hold the sums of ``size`` neighbours: those of vectors, else of scalars."""
-    return max(1, size // lanes) if stay_in_vectors(size, lanes) else size
-
-
 def most_vectors(rows: int, accumulators: int) -> int:
     """Return how many vectors of columns, a power of two, a tile of a product of so many rows has at most."""
     return floor_power_of_two(min(MAX_VECTORS_PER_ROW, max(1, accumulators // min(rows, FEW_ROWS))))
@@ -77,14 +61,6 @@ def fits(rows: int, vectors: int, target: Target) -> bool:
 def step_cost(rows: int, vectors: int, loads: float) -> float:
     """Return about how long a tile takes per step of the reduction, in the time of a multiply-add."""
     return max(rows * vectors, loads, IN_FLIGHT) + LOAD_COST * loads
-
-
-def pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield (size, how many) of the tiles of a loop: the whole ones, and what they leave over."""
-    if extent >= size:
-        yield size, extent // size
-    if extent % size:
-        yield extent % size, 1
 
 
 def product_cost(extents: tuple[int, int], tile: tuple[int, int], lanes: int, apart: int = 1) -> float:
