@@ -8,6 +8,7 @@ figures come from another session, in a fresh process, unless no time is left fo
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -229,11 +230,12 @@ class _Emitter:
         name = plainest_of_fastest(ratios, None)
         chosen = next(built for built in self.variants if built.variant.name == name)
         if chosen is not default:
-            proven = self.prover.prove(chosen, {})
             own, verdict = ratios[chosen.variant.name], self.sessions.verdict
-            reported = self._report(proven, ProgramTimings(ratios[default.variant.name], own, {}, verdict, lost=lost))
-            if not isinstance(reported, str):
-                return self._emission(reported, ratios, proven, {}, reasons)
+            with suppress(ModelCompileError):
+                proven = self.prover.prove(chosen, {})
+                figures = ProgramTimings(ratios[default.variant.name], own, {}, verdict, lost=lost)
+                if not isinstance(reported := self._report(proven, figures), str):
+                    return self._emission(reported, ratios, proven, {}, reasons)
         proven = self.prover.prove(default, {})
         return self._emission(self._untuned(proven), ratios, proven, {}, reasons)
 

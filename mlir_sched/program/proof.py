@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mlir_sched.compiler import (
     ModelCompileError,
+    Shown,
     TunedDispatch,
-    applied_rewrites,
     compile_showing,
     compile_to_bytes,
 )
@@ -55,7 +55,7 @@ class Proven:
     def compiled(self) -> CompiledModel:
         """Return the program as a compiled model."""
         if not self.sequences:
-            return self.variant.compiled()
+            return replace(self.variant.compiled(), vmfb=self.vmfb)
         recipe = Recipe(self.files.flags, self.files.library, self.applied)
         return CompiledModel(self.vmfb, self.variant.variant.plan.local_sync, recipe)
 
@@ -77,29 +77,27 @@ class Prover:
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         """Compile a variant with scripts, and again without the scripts found at fault, until no script is.
 
-        A script that reaches other dispatches than its own is first restricted to its own dispatch, by name. Without
-        any script the program is the one that was compiled from the variant before: it is not compiled again.
+        A script that reaches other dispatches than its own is first restricted to its own dispatch, by name. Also a
+        program without any script is compiled here: before, it was compiled without verification.
 
         Raises:
-            ModelCompileError: The rewrite of the program without any script is not applied.
+            ModelCompileError: The program without any script does not compile, or its rewrite is not applied.
         """
         kept, dropped = dict(sequences), dict[str, str]()
+        names = {task.name for task in variant.model.tasks}
         while True:
             files = self._files(variant, kept)
-            names = {task.name for task in variant.model.tasks}
             flags = self._write(files)
-            if not kept:
-                if variant.variant.rewrite:
-                    _require_rewrite(variant, applied_rewrites(self.model, flags, None))
-                return Proven(variant, {}, dropped, files, variant.vmfb, self._decided(variant))
             try:
-                program = compile_showing(self.model, flags)
+                program = compile_showing(self.model, flags, shown=tuple(Shown) if kept else (Shown.REWRITES,))
                 _require_rewrite(variant, program.rewrites)
                 faults = faults_in(kept, program.scripts, names)
                 if not faults:
                     decided, scripts = self._decided(variant), program.scripts
                     return Proven(variant, kept, dropped, files, program.vmfb, decided, scripts)
             except ModelCompileError as error:
+                if not kept:
+                    raise
                 faults = self._faults_of_failure(variant, kept, error)
             dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}
             kept = {key: _kept_apart(sequence, faults.get(key)) for key, sequence in kept.items() if key not in dropped}

@@ -15,6 +15,7 @@ from made_result import LOADING
 from plans import flagged
 from replayed_run import TARGET, task_of
 
+from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.compile_result import CompileResult, failed
 from mlir_sched.emission import export, sessions
 from mlir_sched.emission.export import Emission, emit
@@ -206,6 +207,22 @@ def test_scripts_have_to_beat_the_variant_that_they_are_compared_with(emitted: A
     emission = emitted(Program([*slower, {"layout": timing(4.0)}]), WINNERS, FAR_SLOWER)
     assert not emission.winners
     assert emission.program.variant == "layout"
+
+
+class Unproven(Program):
+    """A program of which one variant does not compile with verification when it has no scripts."""
+
+    def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
+        if not sequences and variant.variant.name == "layout":
+            raise ModelCompileError("error: 'linalg.pack' op is bad")
+        return super().prove(variant, sequences)
+
+
+def test_a_variant_that_does_not_compile_when_it_is_proven_is_not_emitted(emitted: Any) -> None:
+    slower: list[Session] = [{names: timing(0.9)} for names in ("a+b+c+d", "b+c", "b")]
+    emission = emitted(Unproven([*slower, {"default": timing(1.0)}]), WINNERS, FAR_SLOWER)
+    assert not emission.winners
+    assert emission.program.variant == "default"
 
 
 def test_the_default_serves_where_the_fastest_variant_cannot(emitted: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from marking_spaces import marking
 from rewriting import write
 
 from mlir_sched.compiler import (
+    ModelCompileError,
     Shown,
     applied_rewrites,
     compile_showing,
@@ -27,7 +29,7 @@ from mlir_sched.program.building import build_variant
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.proof import Prover
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
-from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.rewritten import planned_variant
 
 pytestmark = pytest.mark.promise
@@ -68,6 +70,26 @@ def test_a_program_is_compiled_once_to_be_built_and_once_to_be_proven_and_is_the
     assert {each.name: each.sequence for each in proven.applied} == {s.dispatch: s.symbol for s in sequences.values()}
     users = compile_to_bytes(path, (f"@{tmp_path / 'flags.txt'}",))
     assert program_hash(proven.vmfb) == program_hash(users)
+
+
+@pytest.mark.parametrize("plan", [Plan(), Plan((ChannelsLast(),))], ids=["default", "rewritten"])
+def test_a_program_without_scripts_is_proven_with_verification_too_and_is_the_users_program(
+    plan: Plan, tmp_path: Path, compilations: Compilations
+) -> None:
+    path = write(tmp_path, two_shapes())
+    variant = planned_variant(path, cases.TARGET, plan) if plan.rewrites else Variant(plan)
+    proven = Prover(path, tmp_path).prove(replace(build_variant(path, cases.TARGET, variant, ()), vmfb=b""), {})
+    assert ["--verify=false" in command for command in compilations] == [True, False]
+    users = compile_to_bytes(path, (f"@{tmp_path / 'flags.txt'}",))
+    assert program_hash(proven.compiled().vmfb) == program_hash(proven.vmfb) == program_hash(users)
+
+
+def test_a_program_without_scripts_that_does_not_compile_when_it_is_proven_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path, two_shapes())
+    built = build_variant(path, cases.TARGET, planned_variant(path, cases.TARGET, Plan((ChannelsLast(),))), ())
+    write(tmp_path, cases.MATMUL)
+    with pytest.raises(ModelCompileError):
+        Prover(path, tmp_path).prove(built, {})
 
 
 def test_what_a_compilation_shows_is_what_compilations_up_to_there_find(tmp_path: Path) -> None:
