@@ -210,7 +210,7 @@ def tune(
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
                 decided = result.program.decisions, result.program.tuned.ratio, found.algorithms
-                tuned = tuned_program(choice.context_key, variants.built, target, *decided)
+                tuned = tuned_program(choice.context_key, variants, target, *decided)
                 users.add_program(tuned)
                 users.finish()
                 notes = [*dict.fromkeys(early_notes), *([users.note] if users.note else [])]

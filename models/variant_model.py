@@ -18,32 +18,43 @@ DEPTH, LEAST_PER_LEAF, LEAST_ROWS = 3, 2, 4
 
 @dataclass
 class VariantModel:
-    """One small tree per variant; a variant that few programs have has none."""
+    """Two small trees per variant, how often it works and how fast it is then; none where few programs have it."""
 
-    _trees: dict[str, Any] = field(default_factory=dict)
+    _chances: dict[str, Any] = field(default_factory=dict)
+    _speeds: dict[str, Any] = field(default_factory=dict)
 
     def fit(self, features: NDArray[np.float64], ratios: Mapping[str, NDArray[np.float64]]) -> None:
         """Fit the trees anew.
 
         Args:
             features: ``[n_programs, n_features]``; NaN where a number is not known.
-            ratios: By variant, ``[n_programs]``: how many times as fast as the program it is, > 0; NaN where that was
-                not measured.
+            ratios: By variant, ``[n_programs]``: how many times as fast as the program it is, 0 where it fails; NaN
+                where that was not measured.
         """
-        measured = {name: ~np.isnan(known) for name, known in ratios.items()}
-        self._trees = {
-            name: _tree(features[measured[name]], np.log(known[measured[name]]))
-            for name, known in ratios.items()
-            if measured[name].sum() >= LEAST_ROWS
-        }
+        self._chances, self._speeds = {}, {}
+        for name, known in ratios.items():
+            measured, works = ~np.isnan(known), known > 0
+            if measured.sum() >= LEAST_ROWS and not works[measured].all():
+                self._chances[name] = _tree(features[measured], works[measured].astype(np.float64))
+            if works.sum() >= LEAST_ROWS:
+                self._speeds[name] = _tree(features[works], np.log(known[works]))
 
     def predict(self, features: NDArray[np.float64]) -> dict[str, float]:
-        """Return how many times as fast as a program each of its variants is that has a tree, by name.
+        """Return how many times as fast as a program each of its variants is expected to be, by name.
+
+        That is how fast it is where it works, as fast as the program if that is not known, times the chance that it
+        works. A variant without a tree is missing.
 
         Args:
             features: ``[n_features]`` of the program.
         """
-        return {name: float(np.exp(tree.inplace_predict(features[None])[0])) for name, tree in self._trees.items()}
+
+        def leaf(tree: Any) -> float:
+            return float(tree.inplace_predict(features[None])[0])
+
+        speeds = {name: float(np.exp(leaf(tree))) for name, tree in self._speeds.items()}
+        chances = {name: min(max(leaf(tree), 0.0), 1.0) for name, tree in self._chances.items()}
+        return {name: speeds.get(name, 1.0) * chances.get(name, 1.0) for name in {**speeds, **chances}}
 
 
 def _tree(features: NDArray[np.float64], values: NDArray[np.float64]) -> Any:

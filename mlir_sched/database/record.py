@@ -113,7 +113,8 @@ class StoredProgram:
         decisions: The decisions by name, as in the program's library.
         ratio: How many times as fast as the untuned program the program is with its scripts.
         features: Where the time of the untuned program goes, as numbers by name; empty where that is not known.
-        variants: How many times as fast as the untuned program each of its variants is without scripts, by name.
+        variants: How many times as fast as the untuned program each of its variants is without scripts, by name; 0 for
+            one that does not compile, or fails when it runs.
         algorithms: How many times as fast as what it replaces each other algorithm is, both with scripts, by name.
     """
 

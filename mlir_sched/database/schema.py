@@ -98,7 +98,7 @@ PROGRAMS = Table(
     Column("decisions", Text, nullable=False),
     Column("ratio", Float(53), nullable=False),
     Column("features", Text, nullable=False, comment="JSON: where the time of the untuned program goes"),
-    Column("variants", Text, nullable=False, comment="JSON: ratio of every variant without scripts, by name"),
+    Column("variants", Text, nullable=False, comment="JSON: ratio of every variant without scripts, by name; 0: fails"),
     Column("algorithms", Text, nullable=False, comment="JSON: ratio of other algorithms to what they replace"),
     Column("created", Text, nullable=False),
 )
@@ -199,7 +199,8 @@ def _row_program(row: RowMapping) -> StoredProgram:
     task_keys, *documents = (json.loads(row[name]) for name in _PROGRAM_DOCUMENTS)
     decisions, *numbers = map(dict, documents)
     features, variants, algorithms = ({name: float(each[name]) for name in each} for each in numbers)
-    if not all(0 < ratio < math.inf for ratio in (*variants.values(), *algorithms.values())):
+    works = filter(None, variants.values())  # 0 is one that fails
+    if not all(0 < ratio < math.inf for ratio in (*works, *algorithms.values())):
         raise ValueError("a ratio that is not positive")
     if not all(map(math.isfinite, features.values())):
         raise ValueError("a number that is not finite")

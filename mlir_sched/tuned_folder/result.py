@@ -263,7 +263,7 @@ class PredictedVariants:
     def words(self) -> str:
         """What was predicted, in one sentence."""
         first = ", then ".join(self.order) or "none beside the default"
-        return f"variants by prediction from {self.programs} programs: {first}"
+        return f"variants by prediction from {self.programs} known programs: {first}"
 
 
 @dataclass(frozen=True)

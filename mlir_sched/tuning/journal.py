@@ -14,7 +14,7 @@ from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.models import SharedCostModel
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.program_space import VARIANT
-from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.variants.profile_features import profile_features
 from mlir_sched.sampling import Value
 from mlir_sched.targets.kind import DEFAULT
@@ -111,7 +111,7 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
 
 def tuned_program(
     context_key: str,
-    built: Sequence[BuiltVariant],
+    variants: BuiltVariants,
     target: Target,
     decisions: Mapping[str, Value],
     ratio: float,
@@ -121,21 +121,22 @@ def tuned_program(
 
     Args:
         context_key: As in :func:`known_decisions`.
-        built: The variants, the default first.
         target: The machine, with the threads of the run.
         decisions: What the run decided about the program.
         ratio: How many times as fast as the untuned program the program is with its scripts.
         algorithms: As of :class:`StoredProgram`.
     """
-    default, *others = built
+    default, *others = variants.built
     own = [b for b in others if b.was_run and not b.variant.plan.local_sync and not b.variant.plan.algorithms]
+    measured = {b.variant.plan.whole.name: b.measured.ratio for b in own}
+    failed = dict.fromkeys(variants.failed if default.was_run else (), 0.0)
     return StoredProgram(
         context_key,
         tuple(sorted({task.key for task in default.model.tasks})),
         decisions,
         ratio,
         profile_features(default, target) if default.was_run else {},
-        {b.variant.plan.whole.name: b.measured.ratio for b in own},
+        {**failed, **measured},
         algorithms,
     )
 

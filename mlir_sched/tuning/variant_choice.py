@@ -25,7 +25,7 @@ from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.variant_prediction import KnownPrograms, predicted
+from mlir_sched.tuning.variant_prediction import LEAST_PROGRAMS, TOO_FEW, KnownPrograms, predicted
 
 T = TypeVar("T")
 COVERING_BUILDS = 10.0
@@ -151,7 +151,13 @@ class VariantChoice(CompilePolicy):
     def foresees(self) -> bool:
         """Whether the user wants variants to be predicted, and enough programs were known when the run began."""
         known = self.programs
-        return known is not None and self._decide("foresees", lambda: known.are_enough)
+        if known is None:
+            return False
+        count = self._decide("known-programs", lambda: known.count)
+        if count >= LEAST_PROGRAMS:
+            return True
+        known.note(TOO_FEW.format(count, LEAST_PROGRAMS))
+        return False
 
     def foreseen(self, default: BuiltVariant, variants: Sequence[Variant]) -> Foreseen | None:
         """Return what is predicted of variants, the same in every run that goes on with this one."""
@@ -160,7 +166,7 @@ class VariantChoice(CompilePolicy):
         known, plans = self.programs, [variant.plan for variant in variants]
 
         def now() -> dict[str, Any] | None:
-            if not known.are_enough:  # the process that was sure of that ended before it predicted
+            if known.count < LEAST_PROGRAMS:  # the process that knew more ended before it predicted
                 return None
             found = asdict(predicted(known.all, profile_features(default, self.target), plans))
             return found | {"order": list(found["order"])}

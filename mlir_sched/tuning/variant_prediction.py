@@ -22,6 +22,8 @@ from mlir_sched.program.variants.profile_features import FEATURES
 
 LEAST_PROGRAMS = 8
 """Fewest programs from which variants are predicted."""
+TOO_FEW = "variants are not predicted yet: {} of at least {} known programs"
+"""What is said where there are fewer: how many there are, and have to be."""
 _CHOSEN = ("threads", "calls", "generation", "max_weights")
 """Parts of a context that a user chooses: what differs in these alone was measured on the same machine."""
 
@@ -35,7 +37,7 @@ class KnownPrograms:
         user_file: The user's store; None for none, and it need not be there.
         context_key: The context of the run's programs.
         fresh: Whether the run is a fresh start, so that it knows none.
-        note: Is told what cannot be read of the user's store.
+        note: Is told what cannot be read of the user's store, and that there are too few programs.
     """
 
     store: RecordStore
@@ -63,9 +65,9 @@ class KnownPrograms:
         return tuple(found[key] for key in sorted(found))
 
     @property
-    def are_enough(self) -> bool:
-        """Whether there are enough programs; one that ran on several numbers of threads counts once."""
-        return len({each.task_keys for each in self.all}) >= LEAST_PROGRAMS
+    def count(self) -> int:
+        """How many programs there are; one that ran on several numbers of threads counts once."""
+        return _count(self.all)
 
     def _of_user(self) -> tuple[StoredProgram, ...]:
         try:
@@ -93,7 +95,11 @@ def predicted(programs: Sequence[StoredProgram], features: Mapping[str, float], 
         np.array([_row(each.features) for each in programs]),
         {plan.name: np.array([each.get(plan.name, np.nan) for each in worths]) for plan in plans},
     )
-    return foreseen(plans, model.predict(np.array(_row(features))), len(programs))
+    return foreseen(plans, model.predict(np.array(_row(features))), _count(programs))
+
+
+def _count(programs: Sequence[StoredProgram]) -> int:
+    return len({each.task_keys for each in programs})
 
 
 def _row(features: Mapping[str, float]) -> list[float]:

@@ -46,8 +46,14 @@ def test_each_network_is_predicted_from_the_others() -> None:
     assert [each.hits for each in found] == [True] * 24
     last, first = found[-1], found[0]
     assert (last.best, last.taken, last.seconds, last.today_s) == (LAYOUT, (REFINED,), 5.0, 9.0)
-    assert (first.best, first.taken, first.seconds) == ("default", (), 5.0), "what does not compile takes time, too"
+    assert (first.best, first.taken, first.seconds) == ("default", (), 0.0), "what does not compile is known"
     assert first.today_s == 17.0, "all variants are compiled where none dominates"
+
+
+def test_what_does_not_compile_takes_time_where_others_do_not_have_it() -> None:
+    others = [replace(each, variants=each.variants[:3]) for each in NETWORKS]
+    own = judged([*others, network("own", 1, 0.0)], plans_on(FIXED))[-1]
+    assert (own.best, own.taken, own.seconds) == ("default", (), 5.0)
 
 
 def test_a_network_unlike_all_others_is_missed() -> None:

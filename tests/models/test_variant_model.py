@@ -39,3 +39,17 @@ def test_a_model_without_programs_predicts_nothing() -> None:
     model = VariantModel()
     model.fit(np.array([]), {"layout": np.array([])})
     assert model.predict(np.array([0.0])) == {}
+
+
+def test_a_variant_is_expected_to_be_as_fast_as_where_it_works_times_the_chance_that_it_does() -> None:
+    model = fitted(layout=np.where(SHARES > 0.5, 4.0, 0.0), other=np.zeros(12), half=np.tile([2.0, 0.0], 6))
+    works = model.predict(np.array([3.0, 0.9]))
+    assert works["layout"] == pytest.approx(4.0, rel=1e-5)
+    assert works["other"] == 0.0
+    assert 0.5 < works["half"] < 1.5, "it works in every second program"
+    assert model.predict(np.array([3.0, 0.2]))["layout"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_variant_that_failed_in_few_programs_has_no_tree_either() -> None:
+    few = np.where(np.arange(12) < LEAST_ROWS - 1, 0.0, np.nan)
+    assert fitted(few=few).predict(np.array([3.0, 0.5])) == {}

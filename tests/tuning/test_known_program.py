@@ -19,7 +19,7 @@ from mlir_sched.program import building
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants import programs
-from mlir_sched.program.variants.choosing import build_variants
+from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
 from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, CompilePolicy
 from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.program.variants.profile_features import FEATURES
@@ -87,18 +87,30 @@ def test_a_run_keeps_what_it_measured_of_variants_without_scripts() -> None:
     layout = flagged(LAYOUT)
     winograd = replace(layout, plan=layout.plan.with_algorithms(convolution_sites("9x9x64x64")))
     variants = flagged("default"), layout, flagged("O3").in_calling_thread(), winograd
-    found = tuned_program(
-        CONTEXT, [built(each, 1.0 + n) for n, each in enumerate(variants)], cases.TARGET, WINOGRAD, 5.0, {"w": 1.3}
-    )
+    measured = tuple(built(each, 1.0 + n) for n, each in enumerate(variants))
+    run = BuiltVariants(measured, {"late": "no time"}, failed=("a", "b"))
+    found = tuned_program(CONTEXT, run, cases.TARGET, WINOGRAD, 5.0, {"w": 1.3})
     assert found.task_keys == ("x", "y")
     assert (found.decisions, found.ratio, found.algorithms) == (WINOGRAD, 5.0, {"w": 1.3})
-    assert found.variants == {LAYOUT: 2.0}, "those of the whole program on the run's threads"
+    assert found.variants == {LAYOUT: 2.0, "a": 0.0, "b": 0.0}, "those of the whole program on the run's threads"
     assert set(found.features) == set(FEATURES)
 
 
+def test_a_variant_works_or_fails_as_it_did_last(store: RecordStore) -> None:
+    default, layout = built(flagged("default"), 1.0), built(flagged(LAYOUT), 2.0)
+    for run in (BuiltVariants((default,), {}, failed=(LAYOUT, "a")), BuiltVariants((default, layout), {})):
+        store.keep_program(tuned_program(CONTEXT, run, cases.TARGET, {}, 2.0, {}))
+    (kept,) = store.programs()
+    assert kept.variants == {LAYOUT: 2.0, "a": 0.0}
+    fails = BuiltVariants((default,), {}, failed=(LAYOUT,))
+    store.keep_program(tuned_program(CONTEXT, fails, cases.TARGET, {}, 2.0, {}))
+    (kept,) = store.programs()
+    assert kept.variants == {LAYOUT: 0.0, "a": 0.0}
+
+
 def test_estimates_are_kept_as_no_measurement() -> None:
-    variants = [built(flagged(name), 2.0, estimated=True) for name in ("default", "O3")]
-    found = tuned_program(CONTEXT, variants, cases.TARGET, {}, 2.0, {})
+    variants = tuple(built(flagged(name), 2.0, estimated=True) for name in ("default", "O3"))
+    found = tuned_program(CONTEXT, BuiltVariants(variants, {}, failed=("a",)), cases.TARGET, {}, 2.0, {})
     assert (found.variants, found.features) == ({}, {})
 
 

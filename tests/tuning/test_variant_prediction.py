@@ -111,7 +111,7 @@ def test_programs_of_this_machine_on_any_number_of_threads_count(
     fill(store, programs({LAYOUT: 3.0}, context=measuring_context(other)))
     fill(store, (replace(each, variants={}) for each in programs({}, first=20)))
     fill(store, (replace(each, features={}) for each in programs({LAYOUT: 3.0}, first=40)))
-    assert KnownPrograms(store, None, CONTEXT).are_enough is counts
+    assert KnownPrograms(store, None, CONTEXT).count == (LEAST_PROGRAMS if counts else 0)
 
 
 def test_the_users_store_counts_too_and_one_that_is_damaged_costs_a_note(
@@ -124,8 +124,7 @@ def test_the_users_store_counts_too_and_one_that_is_damaged_costs_a_note(
     assert choice(model, store, user_file=file).foresees
     file.write_bytes(b"no database")
     known = KnownPrograms(store, file, CONTEXT, note=notes.append)
-    assert len(known.all) == 2
-    assert not known.are_enough
+    assert len(known.all) == known.count == 2
     assert len(notes) == 1
     assert "not predicted from your store" in notes[0]
 
@@ -137,7 +136,7 @@ def test_a_program_counts_once_on_however_many_threads_and_under_whatever_bound(
         fill(store, programs({LAYOUT: 3.0}, 1, context=context))
     known = KnownPrograms(store, None, CONTEXT)
     assert len(known.all) == LEAST_PROGRAMS, "one per number of threads"
-    assert not known.are_enough
+    assert known.count == 1
 
 
 def test_what_fresh_starts_measured_of_a_program_is_put_together_and_the_last_one_counts(
@@ -151,7 +150,7 @@ def test_what_fresh_starts_measured_of_a_program_is_put_together_and_the_last_on
     known = KnownPrograms(store, file, CONTEXT)
     (found,) = known.all
     assert found.variants == {LAYOUT: 2.0 + LEAST_PROGRAMS} | {f"variant {n}": 1.0 for n in range(LEAST_PROGRAMS)}
-    assert not known.are_enough
+    assert known.count == 1
 
 
 def test_a_run_that_goes_on_and_knows_less_predicts_nothing(model: Path, store: RecordStore, tmp_path: Path) -> None:
@@ -173,3 +172,24 @@ def test_a_fresh_start_predicts_nothing_also_when_it_goes_on(model: Path, store:
     assert run.is_fresh, "the first process was killed before it asked"
     assert not run.foresees
     assert VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, generation=2, user_file=file).foresees
+
+
+def test_what_is_missing_is_said_with_how_many_programs_there_are(model: Path, store: RecordStore) -> None:
+    fill(store, programs({LAYOUT: 3.0}, LEAST_PROGRAMS - 5))
+    for count in (LEAST_PROGRAMS - 5, LEAST_PROGRAMS):
+        fill(store, programs({LAYOUT: 3.0}, count))
+        notes = list[str]()
+        run = VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, note=notes.append)
+        assert not run.foresees, "a run that goes on stays without"
+        assert {*notes} == {"variants are not predicted yet: 3 of at least 8 known programs"}
+    notes = list[str]()
+    assert VariantChoice.of(model, TARGET, replace(PREDICTING, seed=1), store, 0.0, note=notes.append).foresees
+    assert not notes
+
+
+def test_a_variant_that_fails_in_programs_of_a_kind_is_not_compiled(model: Path, store: RecordStore) -> None:
+    fill(store, programs({"O3": 1.5, LAYOUT: 0.0, "contiguous_filters": 1.4}, LEAST_PROGRAMS))
+    found = choice(model, store).foreseen(DEFAULT, VARIANTS)
+    assert found is not None
+    assert found.order == ("O3", "contiguous_filters")
+    assert found.ratios[LAYOUT] == 0.0

@@ -87,7 +87,7 @@ def _judged(own: MeasuredNetwork, others: Sequence[MeasuredNetwork], plans: Mapp
 
 
 def _stored(network: MeasuredNetwork) -> StoredProgram:
-    ratios = {each.name: each.ratio for each in network.variants if each.ratio is not None}
+    ratios = {each.name: each.ratio or 0.0 for each in network.variants}
     return StoredProgram("", (network.network, str(network.part)), {}, 1.0, network.features, ratios)
 
 

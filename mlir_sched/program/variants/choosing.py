@@ -49,6 +49,7 @@ class BuiltVariants:
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
         space: The decisions between variants that the program has.
         dominant: Names of the variants that dominate all others, whether they are in ``built`` or only refined.
+        failed: Names of the variants that do not compile, fail when they run, or compute other results.
         repair: What was repaired of the program, in all variants; None for nothing.
         foreseen: What was predicted of the variants; None for nothing.
     """
@@ -58,6 +59,7 @@ class BuiltVariants:
     internal_errors: tuple[str, ...] = ()
     space: ProgramSpace = DEFAULT_ONLY
     dominant: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     repair: Repair | None = None
     foreseen: Foreseen | None = None
 
@@ -132,6 +134,7 @@ def build_variants(
         (*rewritten.internal_errors, *choosing.errors),
         ProgramSpace(plans, rewritten.sites),
         tuple(choosing.dominant),
+        tuple(choosing.failed),
         found_wrong,
         choosing.foreseen,
     )
@@ -149,6 +152,7 @@ class _Choosing:
         left_out: Why variants are left out so far, by name.
         errors: Tracebacks of mlir-sched's own errors so far.
         dominant: Names of the variants that dominate all others.
+        failed: Names of the variants that failed so far, without the sites that stay as they are.
         foreseen: What is predicted of the variants; None for nothing.
     """
 
@@ -160,12 +164,13 @@ class _Choosing:
     left_out: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     dominant: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     foreseen: Foreseen | None = None
 
     def run(self, rewritten: RewrittenVariants) -> None:
         """Compile and time the variants."""
         self.policy.note_costs(call_s=0.0, build_s=self.default.build_s)
-        if self.policy.hurried or self.policy.foresees:
+        if self.policy.foresees or self.policy.hurried:
             self._learn_how_long_calls_take()
         chosen = self._chosen_before(rewritten.sites)
         self.foreseen = self.policy.foreseen(self.default, self.variants) if self.default.profile else None
@@ -327,6 +332,7 @@ class _Choosing:
                 continue
             self.left_out[variant.name] = too_large or attempt.why
             self.errors += [attempt.internal_error] if attempt.internal_error else []
+            self.failed += [] if found or attempt.internal_error else [variant.plan.whole.name]
             self.policy.note_failure(variant.name)
         return built
 
@@ -359,6 +365,7 @@ class _Choosing:
         (again, *timed), failed = self.programs.time([reference, *built])
         kept = [again if b is reference and b is self.default else b for b in self.timed]
         self.timed, self.left_out = (*kept, *timed), self.left_out | failed
+        self.failed += [each.variant.plan.whole.name for each in built if each.variant.name in failed]
 
     def _chosen_before(self, sites: Sequence[Site]) -> Variant | None:
         """Return the variant that an earlier run decided on; None without decisions, or if they do not fit the program.

@@ -17,17 +17,17 @@ def worth(ratios: Mapping[str, float], plans: Sequence[Plan], chosen: str = "") 
 
     That is how many times as fast as the program each was without scripts. A variant that refines another one is slow
     without scripts: it is worth at least as much as that one, and at least as much as the program where that one was
-    not measured. What a run ended with is worth as much as the best, the program itself included.
+    not measured. What a run ended with is worth as much as the best, the program itself included; what fails, nothing.
 
     Args:
-        ratios: What was measured, by name.
+        ratios: What was measured, by name; 0 of what fails.
         plans: The plans of the variants that may be asked for.
         chosen: Name of the variant that a run ended with; empty for none.
     """
     known = {**ratios, DEFAULT: 1.0}
     least = {plan.name: known.get(plan.refines, 1.0) if plan.refines else 0.0 for plan in plans}
-    found = {name: max(known[name], least[name]) for name in least if name in known}
-    return found | ({chosen: max(known.values())} if chosen in found else {})
+    found = {name: max(known[name], least[name]) if known[name] else 0.0 for name in least if name in known}
+    return found | ({chosen: max(known.values())} if found.get(chosen) else {})
 
 
 def replaces(plan: Plan, other: Plan) -> bool:

@@ -37,6 +37,11 @@ def test_what_a_run_ended_with_is_worth_as_much_as_the_program() -> None:
     assert worth({LAYOUT: 0.5}, PLANS, LAYOUT) == {LAYOUT: 1.0}
 
 
+def test_what_fails_is_worth_nothing_whatever_it_refines_and_whoever_chose_it() -> None:
+    assert worth({LAYOUT: 3.0, REFINED: 0.0}, PLANS, REFINED) == {LAYOUT: 3.0, REFINED: 0.0}
+    assert worth({LAYOUT: 0.0, REFINED: 0.2}, PLANS) == {LAYOUT: 0.0, REFINED: 0.2}
+
+
 @pytest.mark.parametrize(
     ("ratios", "order"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,24 @@ def test_the_first_two_that_compile_are_timed_and_the_others_left_out(tmp_path: 
     slower = dict.fromkeys(ALL - {PACKED, CONTIGUOUS, "O3"}, FORESEEN_SLOWER)
     assert found.left_out == {PACKED: "it does not compile", **slower}
     assert found.foreseen == Foreseen(policy.order, {}, 9)
+    assert found.failed == (PACKED,)
     assert (found.dominant, policy.spoken_for) == ((), CONTIGUOUS)
+
+
+class Wrong(Counted):
+    """Programs of which one computes other results when it is timed."""
+
+    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+        timed, failed = super().time(built)
+        wrong = [each.variant.name for each in timed if each.variant.name == CONTIGUOUS]
+        timed = tuple(replace(each, timing=None) if each.variant.name in wrong else each for each in timed)
+        return timed, failed | dict.fromkeys(wrong, "wrong result")
+
+
+def test_what_computes_other_results_has_failed_too(tmp_path: Path) -> None:
+    programs = Wrong(Source(tmp_path, FIXED), dict.fromkeys(("default", CONTIGUOUS, "O3"), 1.0), REWRITTEN)
+    found = build_variants(programs, Prophet(CONTIGUOUS, PACKED, "O3", ratios={}))
+    assert found.failed == (PACKED, CONTIGUOUS)
 
 
 def test_a_refinement_takes_the_place_that_is_predicted_of_what_it_refines(tmp_path: Path) -> None:

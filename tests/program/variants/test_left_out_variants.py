@@ -63,6 +63,7 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
         "r": "no",
     }
     assert found.internal_errors == ("t", f"data-tiling: {TRACEBACK}")
+    assert found.failed == ("O3",), "a mistake of ours says nothing of the variant"
     kept = found.with_variant(found.built[0], {"another": "it is slower"})
     assert (kept.built, kept.internal_errors) == (found.built, found.internal_errors)
     assert kept.left_out == {**found.left_out, "another": "it is slower"}
