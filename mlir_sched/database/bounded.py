@@ -1,11 +1,48 @@
 """The bound of a store of a user: what was used longest ago makes room for what is new."""
 
+import sys
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, delete, func, select, update
 
-from mlir_sched.database.schema import PROGRAMS, RECORDS, TASKS
+from mlir_sched.database.engine import store_name
+from mlir_sched.database.record import Record, StoredProgram, StoredTask
+from mlir_sched.database.schema import PROGRAMS, RECORDS, SEARCHES, TASKS, task_row
+from mlir_sched.database.statements import insert_missing_rows
+from mlir_sched.database.writing import keep_program, settled
+from mlir_sched.errors import UserError
 
 MOST_PROGRAMS = 500
 """Most programs of a store of a user: a program of a hundred dispatches takes 10 kB."""
+
+
+def settle_bounded(
+    connection: Connection,
+    measured: Sequence[tuple[StoredTask, Sequence[Record]]],
+    most_bytes: int,
+    programs: Sequence[StoredProgram],
+) -> None:
+    """Settle the records of tasks, which are added, too, and programs, in a transaction.
+
+    What lasts is stored beside failures that may not. Tasks that were used longest ago are dropped with their records
+    where the store takes more than ``most_bytes`` then, and old programs (:func:`drop_oldest_programs`); it has to be
+    an SQLite file.
+
+    Raises:
+        UserError: Runs go on with the store, so that nothing may be dropped from it.
+    """
+    if connection.scalar(select(SEARCHES.c.id).limit(1)) is not None:
+        name = store_name(connection.engine.url)
+        raise UserError(f"{name} is the store of runs, which go on with it: give another file, or off")
+    for task, records in measured:
+        insert_missing_rows(connection, TASKS, ("key",), [task_row(task)])
+        note_use(connection, task.key)
+        for record in records:
+            settled(connection, record, since=sys.maxsize if record.outcome.is_lasting else 0)
+    for program in programs:
+        keep_program(connection, program)
+    drop_oldest_programs(connection)
+    drop_longest_unused(connection, most_bytes)
 
 
 def note_use(connection: Connection, task_key: str) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_type_hints
 
-from sqlalchemy import Connection, MetaData, Table, insert, inspect, text
+from sqlalchemy import Connection, Engine, MetaData, Table, insert, inspect, text
 from sqlalchemy.schema import ColumnCollectionConstraint
 
+from mlir_sched.database.engine import Patience, check_integrity, enable_wal, is_file, store_name, transaction
 from mlir_sched.database.schema import METADATA, SCHEMA
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Timing
@@ -76,6 +77,27 @@ def make_tables(connection: Connection, name: str) -> None:
     if not has_tables(connection, name):
         METADATA.create_all(connection)
         connection.execute(insert(SCHEMA).values(_OWN))
+
+
+def prepare(engine: Engine, patience: Patience, *, read_only: bool) -> None:
+    """Check a database, and make the tables where it has none; one that is no record store is not changed.
+
+    Raises:
+        UserError: It is damaged, or as of :func:`has_tables`; or it has no tables, and is only read.
+    """
+    name = store_name(engine.url)
+    if is_file(engine.url):
+        check_integrity(engine, patience)
+    with transaction(engine, patience=patience) as connection:
+        has_its_tables = has_tables(connection, name)
+    if read_only:
+        if not has_its_tables:
+            raise UserError(f"{name} is empty: give a record store that a run has written to")
+        return
+    if is_file(engine.url):
+        enable_wal(engine, timeout_s=patience.seconds)
+    with transaction(engine, write=True, patience=patience) as connection:
+        make_tables(connection, name)
 
 
 def _text(schema: Mapping[str, Any]) -> str:

@@ -6,61 +6,47 @@ measurement.
 """
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Self
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, literal, or_, select
+from sqlalchemy import func, literal, select
 
-from mlir_sched.database.bounded import drop_longest_unused, drop_oldest_programs, note_use
+from mlir_sched.database.bounded import settle_bounded
 from mlir_sched.database.engine import (
     Patience,
     StoreOutageError,
-    check_integrity,
-    enable_wal,
     is_file,
     make_engine,
     parse_url,
     silent,
-    store_name,
     transaction,
 )
-from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
+from mlir_sched.database.record import Record, StoredProgram, StoredTask
+from mlir_sched.database.record_queries import answers, in_context, lasting_scripts, scripts_in
 from mlir_sched.database.schema import (
-    CLOCKS,
-    COST_MODELS,
     PROGRAMS,
     RECORDS,
-    ROUNDS,
-    RUN_DECISIONS,
-    SEARCHES,
     TASKS,
-    WORK_COSTS,
-    dump_json,
-    program_row,
-    read_decision,
     read_program,
     read_record,
     read_task,
     read_timing,
     read_trace_key,
-    read_work_cost,
     record_row,
     task_row,
 )
-from mlir_sched.database.schema_version import has_tables, make_tables
-from mlir_sched.database.statements import Statements, insert_missing_rows, replace_row
-from mlir_sched.database.work_cost import WorkCost
-from mlir_sched.errors import LASTING, UserError
+from mlir_sched.database.schema_version import prepare
+from mlir_sched.database.statements import Statements
+from mlir_sched.database.stored_runs import StoredRuns
+from mlir_sched.database.writing import keep_program, settled
+from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
 
-T = TypeVar("T")
 _WITHOUT_SCRIPTS = (*(column for column in RECORDS.c if column is not RECORDS.c.script), literal("").label("script"))
 
 
-class RecordStore:
+class RecordStore(StoredRuns):
     """An open record store; made by :meth:`open`, closed by :meth:`close` or at the end of a ``with`` block.
 
     Every method may raise a UserError when the database refuses: locked for too long or disk full (StoreOutageError),
@@ -68,7 +54,7 @@ class RecordStore:
     """
 
     def __init__(self, database: Statements) -> None:
-        self._database = database
+        super().__init__(database)
         self._kept: list[tuple[Record, int]] = []
         self._settled: list[Record] = []
 
@@ -96,16 +82,11 @@ class RecordStore:
         url, patience = parse_url(url_or_path), Patience(timeout_s, note)
         engine = make_engine(url, read_only=read_only, timeout_s=timeout_s)
         try:
-            _prepare(engine, patience, read_only=read_only)
+            prepare(engine, patience, read_only=read_only)
         except BaseException:
             engine.dispose()
             raise
         return cls(Statements(engine, patience))
-
-    @property
-    def name(self) -> str:
-        """The file, or the URL without its password."""
-        return store_name(self._database.engine.url)
 
     @property
     def file(self) -> Path | None:
@@ -182,7 +163,7 @@ class RecordStore:
             ValueError: The record's task is not in the store.
         """
         self._check_tasks([record])
-        return self._database.in_turn(lambda connection: _settled(connection, record, since))
+        return self._database.in_turn(lambda connection: settled(connection, record, since))
 
     def keep(self, record: Record, *, since: int = 0) -> Record:
         """Settle a record; where the store refuses at present, keep the record in memory and return it as it is."""
@@ -206,8 +187,8 @@ class RecordStore:
             StoreOutageError: The store still refuses; what could not be settled stays kept.
         """
         self._settle_kept()
-        settled, self._settled = self._settled, []
-        return tuple(settled)
+        found, self._settled = self._settled, []
+        return tuple(found)
 
     def settle_bounded(
         self,
@@ -215,35 +196,13 @@ class RecordStore:
         most_bytes: int,
         programs: Sequence[StoredProgram] = (),
     ) -> None:
-        """Settle the records of tasks, which are added, too, and programs, in one call: all or none.
-
-        What lasts is stored beside failures that may not. Tasks that were used longest ago are dropped with their
-        records where the store takes more than ``most_bytes`` then, and old programs (:func:`drop_oldest_programs`);
-        it has to be an SQLite file.
+        """Settle what a run measured in one call, all or none, and drop what is oldest; see :func:`settle_bounded`.
 
         Raises:
             UserError: Runs go on with the store, so that nothing may be dropped from it.
         """
         measured = tuple(measured)
-
-        def write(connection: Connection) -> None:
-            if connection.scalar(select(SEARCHES.c.id).limit(1)) is not None:
-                raise UserError(f"{self.name} is the store of runs, which go on with it: give another file, or off")
-            for task, records in measured:
-                insert_missing_rows(connection, TASKS, ("key",), [task_row(task)])
-                note_use(connection, task.key)
-                for record in records:
-                    _settled(connection, record, since=sys.maxsize if record.outcome.is_lasting else 0)
-            for program in programs:
-                self._keep_program(connection, program)
-            drop_oldest_programs(connection)
-            drop_longest_unused(connection, most_bytes)
-
-        self._database.in_turn(write)
-
-    def last_record(self) -> int:
-        """Return the number of the last record of the store, 0 when there is none; later records get larger numbers."""
-        return int(self._database.value(select(func.max(RECORDS.c.id))) or 0)
+        self._database.in_turn(lambda connection: settle_bounded(connection, measured, most_bytes, programs))
 
     def records(
         self, task_key: str, context_key: str, *, until: int | None = None, scripts: bool = True
@@ -255,7 +214,7 @@ class RecordStore:
             scripts: Whether they have the texts of their scripts, which are most of what is read.
         """
         columns = RECORDS.c if scripts else _WITHOUT_SCRIPTS
-        query = select(*columns).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
+        query = select(*columns).where(*in_context(task_key, context_key)).order_by(RECORDS.c.id)
         if until is not None:
             query = query.where(RECORDS.c.id <= until)
         return tuple(read_record(row, self.name) for row in self._database.rows(query))
@@ -275,7 +234,7 @@ class RecordStore:
             same_tool: Whether only records of this tool count, or only those of others.
         """
         by_tool = RECORDS.c.tool == tool if same_tool else RECORDS.c.tool != tool
-        lasting = _lasting_scripts(task_key, context_key, until)
+        lasting = lasting_scripts(task_key, context_key, until)
         query = select(*_WITHOUT_SCRIPTS).where(*lasting, by_tool)
         sample = query.order_by(RECORDS.c.candidate_key).limit(most)
         best = query.where(RECORDS.c.ratio.is_not(None)).order_by(RECORDS.c.ratio.desc(), RECORDS.c.id).limit(fastest)
@@ -285,20 +244,20 @@ class RecordStore:
     def trace_keys(self, task_key: str, context_key: str, *, until: int, tool: str) -> frozenset[str]:
         """Return the keys of the traces of all lasting records that a tool stored; see :meth:`sample`."""
         query = select(RECORDS.c.id, RECORDS.c.trace).where(
-            *_lasting_scripts(task_key, context_key, until), RECORDS.c.tool == tool
+            *lasting_scripts(task_key, context_key, until), RECORDS.c.tool == tool
         )
         return frozenset(read_trace_key(row, self.name) for row in self._database.rows(query))
 
     def failures(self, task_key: str, context_key: str) -> dict[str, int]:
         """Return the number of records of scripts by the class of their failure; that of the valid ones under ''."""
         query = select(func.coalesce(RECORDS.c.failure, "").label("kind"), func.count().label("number"))
-        counted = query.where(*_scripts(task_key, context_key)).group_by(RECORDS.c.failure)
+        counted = query.where(*scripts_in(task_key, context_key)).group_by(RECORDS.c.failure)
         return {str(row["kind"]): int(row["number"]) for row in self._database.rows(counted)}
 
     def not_checked(self, task_key: str, context_key: str) -> int:
         """Return the number of records of scripts that were timed, and whose numbers were not checked."""
         not_checked = RECORDS.c.verdict == Verdict.NOT_CHECKED.value, RECORDS.c.timing.is_not(None)
-        query = select(RECORDS.c.id, RECORDS.c.timing).where(*_scripts(task_key, context_key), *not_checked)
+        query = select(RECORDS.c.id, RECORDS.c.timing).where(*scripts_in(task_key, context_key), *not_checked)
         return sum(not read_timing(row, self.name).is_estimated for row in self._database.rows(query))
 
     def contexts(self, task_key: str) -> tuple[str, ...]:
@@ -320,7 +279,7 @@ class RecordStore:
         Args:
             since: Number of a record. Failures up to it that may not last (:attr:`Outcome.is_lasting`) are skipped.
         """
-        found = self._database.rows(_answers(task_key, context_key, candidate_key, since))
+        found = self._database.rows(answers(task_key, context_key, candidate_key, since))
         return read_record(found[0], self.name) if found else None
 
     def best(self, task_key: str, context_key: str) -> Record | None:
@@ -332,7 +291,7 @@ class RecordStore:
         """
         query = (
             select(RECORDS)
-            .where(*_scripts(task_key, context_key), RECORDS.c.ratio.is_not(None))
+            .where(*scripts_in(task_key, context_key), RECORDS.c.ratio.is_not(None))
             .order_by(RECORDS.c.ratio.desc(), RECORDS.c.id)
         )
         with self._database.reading() as connection:
@@ -347,7 +306,7 @@ class RecordStore:
 
         What is known of the program in this context is kept beside that (:meth:`StoredProgram.beside`).
         """
-        self._database.in_turn(lambda connection: self._keep_program(connection, program))
+        self._database.in_turn(lambda connection: keep_program(connection, program))
 
     def programs(self, context_key: str | None = None) -> tuple[StoredProgram, ...]:
         """Return the programs of a context, by default of all, the last one that was stored first."""
@@ -356,104 +315,11 @@ class RecordStore:
             query = query.where(PROGRAMS.c.context_key == context_key)
         return tuple(read_program(row, self.name) for row in self._database.rows(query))
 
-    # Searches
-
-    def begin_search(self, key: str) -> int:
-        """Return the number of the last record from before a search began, which is now unless its key is known.
-
-        When several processes begin a search with one key, all of them get the same number.
-        """
-        row = {"key": key, "last_record": self.last_record(), "created": utc_now()}
-        self._database.insert_missing(SEARCHES, ("key",), [row])
-        return int(self._database.value(select(SEARCHES.c.last_record).where(SEARCHES.c.key == key)))
-
-    def searches(self) -> tuple[str, ...]:
-        """Return the keys of all searches in insertion order."""
-        return self._database.values(select(SEARCHES.c.key).order_by(SEARCHES.c.id))
-
-    def save_round(self, search_key: str, round: int, trials: int) -> None:
-        """Store a round of a search, replacing what was stored of the same round.
-
-        Raises:
-            ValueError: There is no such search.
-        """
-        self._check_search(search_key)
-        row = {"search_key": search_key, "round": int(round), "trials": int(trials)}
-        self._database.replace(ROUNDS, ("search_key", "round"), row)
-
-    def rounds(self, search_key: str) -> tuple[int, ...]:
-        """Return, in the order of a search's rounds, the candidates that it had tried when the round was saved last."""
-        query = select(ROUNDS.c.trials).where(ROUNDS.c.search_key == search_key).order_by(ROUNDS.c.round)
-        return self._database.values(query)
-
-    def save_cost_model(self, search_key: str, data: bytes) -> None:
-        """Store the cost model of a search, replacing an earlier one.
-
-        Raises:
-            ValueError: There is no such search.
-        """
-        self._check_search(search_key)
-        row = {"search_key": search_key, "data": data, "created": utc_now()}
-        self._database.replace(COST_MODELS, ("search_key",), row)
-
-    def load_cost_model(self, search_key: str) -> bytes | None:
-        """Return the stored cost model of a search, or None."""
-        data = self._database.value(select(COST_MODELS.c.data).where(COST_MODELS.c.search_key == search_key))
-        return None if data is None else bytes(data)
-
-    # What runs decided once, and their clocks
-
-    def decide(self, key: str, make: Callable[[], T]) -> T:
-        """Return the decision under a key: the one that any process made first, else what ``make`` returns now.
-
-        When several processes decide at the same time, all of them get the decision of the first.
-
-        Args:
-            make: Called when nothing is decided yet; returns JSON data that reads back as it is, so no tuples.
-        """
-        if self.decided(key) is None:
-            row = {"key": key, "value": dump_json(make()), "created": utc_now()}
-            self._database.insert_missing(RUN_DECISIONS, ("key",), [row])
-        return cast("T", self.decided(key))
-
-    def decided(self, key: str) -> Any:
-        """Return the JSON data that is decided under a key, or None when nothing is."""
-        query = select(RUN_DECISIONS.c.id, RUN_DECISIONS.c.value).where(RUN_DECISIONS.c.key == key)
-        found = self._database.rows(query)
-        return read_decision(found[0], self.name) if found else None
-
-    def save_seconds(self, key: str, seconds: float) -> None:
-        """Store the seconds that a clock shows, replacing what it showed before."""
-        self._database.replace(CLOCKS, ("key",), {"key": key, "spent_s": float(seconds)})
-
-    def seconds(self, key: str) -> float:
-        """Return the seconds that a clock showed when it was saved last, 0 when it never was."""
-        return float(self._database.value(select(CLOCKS.c.spent_s).where(CLOCKS.c.key == key)) or 0.0)
-
-    # What work cost
-
-    def add_work_cost(self, run_key: str, cost: WorkCost) -> None:
-        """Store what a piece of a run's work cost."""
-        row = vars(cost) | {"run_key": run_key, "kind": str(cost.kind), "created": utc_now()}
-        self._database.insert(WORK_COSTS, row)
-
-    def work_costs(self, run_key: str | None = None) -> tuple[WorkCost, ...]:
-        """Return what the work of a run cost, by default of all runs, in the order in which the work ended."""
-        query = select(WORK_COSTS).order_by(WORK_COSTS.c.id)
-        if run_key is not None:
-            query = query.where(WORK_COSTS.c.run_key == run_key)
-        return tuple(read_work_cost(row, self.name) for row in self._database.rows(query))
-
     def _settle_kept(self) -> None:
         while self._kept:
             record, since = self._kept[0]
             self._settled.append(self.settle(record, since=since))
             del self._kept[0]
-
-    def _keep_program(self, connection: Connection, program: StoredProgram) -> None:
-        row = connection.execute(select(PROGRAMS).where(PROGRAMS.c.key == program.key)).mappings().first()
-        known = None if row is None else read_program(row, self.name)
-        replace_row(connection, PROGRAMS, ("key",), program_row(program.beside(known)))
 
     def _check_tasks(self, records: Sequence[Record]) -> None:
         keys = sorted({record.task_key for record in records})
@@ -461,67 +327,3 @@ class RecordStore:
         unknown = [key for key in keys if key not in known]
         if unknown:
             raise ValueError(f"{self.name} has no task {unknown[0]!r}: call add_task first")
-
-    def _check_search(self, key: str) -> None:
-        if self._database.value(select(SEARCHES.c.id).where(SEARCHES.c.key == key)) is None:
-            raise ValueError(f"{self.name} has no search {key!r}: call begin_search first")
-
-
-def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
-    return RECORDS.c.task_key == task_key, RECORDS.c.context_key == context_key
-
-
-def _scripts(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
-    return *_in_context(task_key, context_key), RECORDS.c.origin == Origin.SCRIPT.value
-
-
-def _lasts() -> ColumnElement[bool]:
-    return or_(RECORDS.c.failure.is_(None), RECORDS.c.failure.in_([kind.value for kind in LASTING]))
-
-
-def _lasting_scripts(task_key: str, context_key: str, until: int) -> tuple[ColumnElement[bool], ...]:
-    return *_in_context(task_key, context_key), RECORDS.c.id <= until, RECORDS.c.trace.is_not(None), _lasts()
-
-
-def _answers(task_key: str, context_key: str, candidate_key: str, since: int) -> Select[Any]:
-    """Return the query for the record that makes measuring a candidate unnecessary (:meth:`RecordStore.find`).
-
-    The order is that of the unique index, which finds the candidate; in the order of all records SQLite looks at each
-    record of the task.
-    """
-    return (
-        select(RECORDS)
-        .where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
-        .where(or_(_lasts(), RECORDS.c.id > since))
-        .order_by(RECORDS.c.attempt)
-        .limit(1)
-    )
-
-
-def _settled(connection: Connection, record: Record, since: int) -> Record:
-    found = connection.execute(_answers(*record.key[:3], since)).mappings().first()
-    if found is not None:
-        return read_record(found, store_name(connection.engine.url))
-    task_key, context_key, candidate_key, _ = record.key
-    same = *_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key
-    last = connection.scalar(select(func.max(RECORDS.c.attempt)).where(*same))
-    stored = replace(record, attempt=0 if last is None else last + 1)
-    connection.execute(insert(RECORDS), [record_row(stored)])
-    return stored
-
-
-def _prepare(engine: Engine, patience: Patience, *, read_only: bool) -> None:
-    """Check the database, and make the tables where it has none; a database that is no record store is not changed."""
-    name = store_name(engine.url)
-    if is_file(engine.url):
-        check_integrity(engine, patience)
-    with transaction(engine, patience=patience) as connection:
-        has_its_tables = has_tables(connection, name)
-    if read_only:
-        if not has_its_tables:
-            raise UserError(f"{name} is empty: give a record store that a run has written to")
-        return
-    if is_file(engine.url):
-        enable_wal(engine, timeout_s=patience.seconds)
-    with transaction(engine, write=True, patience=patience) as connection:
-        make_tables(connection, name)
