@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Columns, Figure, ResultColumn, ResultTable, Unit, figure
@@ -26,8 +25,9 @@ from benchmarks.search.search_quality import INTERLEAVING, SearchRun, course, me
 from benchmarks.strategies.arms import ACTIVE
 from benchmarks.strategies.pools import Pool
 from benchmarks.strategies.verdict import Compared, Judgement, Pair, Verdict, against_trials, compared
+from benchmarks.strategies.watched import Watched
 from mlir_sched.corpus.files import read_task
-from mlir_sched.models import CostModel, Measured, QuantileModel, Rows, SharedCostModel, XGBoostModel
+from mlir_sched.models import QuantileModel, SharedCostModel, XGBoostModel
 from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.search import Acquisition, EvolutionaryOptions, EvolutionarySearch
 from mlir_sched.text import say
@@ -66,51 +66,6 @@ WAYS: Mapping[str, Way] = {
 """The ways by name."""
 
 
-class Watched(CostModel):
-    """A model of which is counted how often its intervals held.
-
-    Attributes:
-        judged: Rows of which it was told what came of them.
-        inside: Those whose throughput was in the interval that it gave before.
-    """
-
-    def __init__(self, model: CostModel) -> None:
-        self._model = model
-        self.judged = self.inside = 0
-
-    @property
-    def fitted(self) -> bool:
-        """Whether the model is."""
-        return self._model.fitted
-
-    def fit(self, tasks: Sequence[Measured]) -> None:
-        """Fit the model."""
-        self._model.fit(tasks)
-
-    def predict(self, rows: Rows) -> NDArray[np.float64]:
-        """Return what the model predicts."""
-        return self._model.predict(rows)
-
-    def predict_with_spread(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what the model predicts."""
-        return self._model.predict_with_spread(rows)
-
-    def note_errors(self, rows: Rows, throughput: NDArray[np.float64]) -> None:
-        """Count, and tell the model."""
-        low, high = self._model.predict_interval(rows)
-        self.judged += len(rows)
-        self.inside += int(((low <= throughput) & (throughput <= high)).sum())
-        self._model.note_errors(rows, throughput)
-
-    def save(self, path: Path) -> None:
-        """Save the model."""
-        self._model.save(path)
-
-    def load(self, path: Path) -> None:
-        """Load the model."""
-        self._model.load(path)
-
-
 @dataclass(frozen=True)
 class Search:
     """A search of a table.
@@ -119,7 +74,7 @@ class Search:
         table, family: The table, and the family of its task.
         way: Name of the way.
         trials: Until the best is near that of the table; twice the trials of a search for never.
-        judged, inside: As of :class:`Watched`.
+        judged, inside: As of :class:`~benchmarks.strategies.watched.Watched`.
     """
 
     table: str

@@ -16,8 +16,9 @@ from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.result_table import Figure
 from benchmarks.search.measured_space import MeasuredSpace
 from benchmarks.strategies import acquisition, command, selection
-from benchmarks.strategies.acquisition import Search, Setting, Watched, coverage, judgement, results_table
+from benchmarks.strategies.acquisition import Search, Setting, coverage, judgement, results_table
 from benchmarks.strategies.verdict import Verdict
+from benchmarks.strategies.watched import Watched
 from mlir_sched.corpus.files import write_task
 from mlir_sched.errors import UserError
 from mlir_sched.models import Measured, ModelTask, RandomModel, Rows

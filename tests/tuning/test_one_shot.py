@@ -16,20 +16,16 @@ from speedups import Estimating, Factor, Speedups
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Place
 from mlir_sched.database import RecordStore
-from mlir_sched.errors import UserError
-from mlir_sched.models import QuantileModel, RandomModel
 from mlir_sched.outcome import Outcome
-from mlir_sched.search import Acquisition, EvolutionaryOptions, GradientScheduler, RandomSearch, TaskProgress
+from mlir_sched.search import RandomSearch
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuned_folder.transferred import OneShotResult
-from mlir_sched.tuning.budget import FINALISTS_SHARE, LEAST_FINALISTS_S, PICKS, Budget
-from mlir_sched.tuning.one_shot import OneShotProgram, require_candidates, without_search
+from mlir_sched.tuning.budget import PICKS
+from mlir_sched.tuning.one_shot import OneShotProgram
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE
-from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.transfer import TransferPlan
 from mlir_sched.tuning.tuning_run import RunClock
 
@@ -232,71 +228,3 @@ def test_minutes_bound_a_run_without_a_search() -> None:
     assert evaluator.measured == ["first"] * PICKS
     assert found.unsearched() == {TASKS[1].key: NO_TIME_TO_MEASURE}
     assert (found.chosen().dispatches, found.chosen().known) == (1, 0), "no candidate that is known is faster"
-
-
-def test_a_budget_without_a_search_is_a_few_candidates_per_task_and_bounds_the_finalists() -> None:
-    assert Budget.of(OPTIONS, tasks=4, begun_s=0.0).trials == 4 * PICKS
-    assert Budget.of(replace(OPTIONS, check_only=True), tasks=1, begun_s=0.0).trials == 4 * PICKS
-    assert Budget.of(OPTIONS, tasks=0, begun_s=0.0).trials == PICKS
-    assert Budget.of(OPTIONS, tasks=40, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == FINALISTS_SHARE * 80.0
-    assert Budget.of(OPTIONS, tasks=1, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == LEAST_FINALISTS_S
-    by_time = Budget.of(TuneOptions(trials=0, minutes=1.0), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=2.0)
-    assert (by_time.trials, by_time.seconds) == (None, 60.0 - 9.0 - 6.0)
-
-
-def test_without_a_search_what_is_known_is_used_unless_it_is_switched_off() -> None:
-    assert (OPTIONS.begins_from, OPTIONS.uses_templates) == ("auto", True)
-    assert (TuneOptions().begins_from, TuneOptions().uses_templates) == ("off", False)
-    assert replace(OPTIONS, transfer="off", templates=False).begins_from == "off"
-    assert TuneOptions(trials=0, minutes=1.0).is_one_shot
-    same = TuneOptions(trials=8, transfer="auto", templates=True)
-    assert same.search_key() != OPTIONS.search_key(), "a search does not take the choice for its own first round"
-    with pytest.raises(UserError, match="not both"):
-        TuneOptions(trials=1, minutes=1.0)
-
-
-def test_where_nothing_is_left_to_choose_from_that_is_said() -> None:
-    off = replace(OPTIONS, transfer="off", templates=False)
-    with pytest.raises(UserError, match="nothing is left to choose from"):
-        require_candidates(off, (), modelled=False)
-    require_candidates(off, draws("first", 1), modelled=False)
-    require_candidates(off, (), modelled=True)
-    for options in (replace(off, templates=True), replace(off, transfer="auto")):
-        require_candidates(options, (), modelled=False)
-
-
-def test_the_mean_prediction_alone_chooses_whatever_a_search_would_look_for() -> None:
-    asked = EvolutionaryOptions(population=64, acquisition=Acquisition.UNCERTAINTY)
-    chosen = without_search(SearchMethod(asked)).strategy
-    assert chosen == EvolutionaryOptions(population=64, random_share=0.0, acquisition=Acquisition.MEAN)
-
-
-class Turns(GradientScheduler):
-    """Another rule for the turns of dispatches, in the same class of rules."""
-
-
-class First:
-    """Every round is the first dispatch's."""
-
-    key = "first"
-
-    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
-        return None if tasks[0].exhausted else 0
-
-
-@pytest.mark.parametrize(
-    ("method", "why"),
-    [
-        (SearchMethod(RandomSearch), "the search strategy .*RandomSearch has no use"),
-        (SearchMethod(cost_model=RandomModel), "the cost model .*RandomModel has no use"),
-        (SearchMethod(scheduler=First()), "the task scheduler first has no use"),
-    ],
-)
-def test_a_part_that_has_no_say_is_refused(method: SearchMethod, why: str) -> None:
-    with pytest.raises(UserError, match=why):
-        without_search(method)
-    without_search(SearchMethod(cost_model=QuantileModel, scheduler=Turns()))
-
-
-def test_words_without_the_cost_model_say_nothing_of_it() -> None:
-    assert OneShotResult(1, 0, {"templates": 3}, None).words == "no search: 3 candidates of 1 dispatch (templates: 3)"
