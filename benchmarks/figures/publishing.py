@@ -18,11 +18,14 @@ from benchmarks.figures.result_table import Columns, Figure, Machine, ResultTabl
 from benchmarks.figures.tables import print_table
 from mlir_sched import __version__
 from mlir_sched.outcome import Timing
+from mlir_sched.space.features import DIGEST
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.processor import CPU_FEATURES, flag_values
 from mlir_sched.targets.target import Target
 
+FEATURES = "features"
+"""What versions of a table call the digest of the features of candidates."""
 VECTORS = ("avx", "fma", "amx", "neon", "sve")
 """How the names of processor features begin that decide which code is generated."""
 WHOLE_PATH = re.compile(r"(^|[ =])['\"]?[/~]")
@@ -58,6 +61,7 @@ class Publishing:
         interleaving: str = "Nothing is compared",
         requirements: Sequence[str] = (),
         notes: Sequence[str] = (),
+        features: bool = False,
     ) -> ResultTable:
         """Return a table of today with this command.
 
@@ -65,6 +69,7 @@ class Publishing:
             columns: The columns, with what each shows of a row.
             rows: By name, what the cells of a row are made from.
             requirements: Of the packages that are compared beside IREE, as ``name==1.0``.
+            features: Whether models of candidates had part in it; the digest of the features is a version then.
             name, question, title, threads, seeds, spread, rows_are, interleaving, notes: As of a table.
         """
         return ResultTable(
@@ -73,7 +78,7 @@ class Publishing:
             title=title,
             date=datetime.date.today().isoformat(),
             command=self.command,
-            versions=versions(requirements),
+            versions=versions(requirements) | ({FEATURES: DIGEST} if features else {}),
             threads=threads,
             seeds=tuple(seeds),
             interleaving=interleaving,

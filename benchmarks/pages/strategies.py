@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from benchmarks.figures.publishing import FEATURES
 from benchmarks.figures.result_table import MachineResults, ResultTable, Unit
 from benchmarks.figures.tables import NOTHING, cell_text, markdown_table, result_table
 from benchmarks.strategies.arms import SCRATCH
 from benchmarks.strategies.verdict import LAST
+from mlir_sched.space.features import DIGEST
 
 NOT_YET = "not measured yet"
 PREDICTED, OPTION = "Input sensitivity", "`--predict-variants`"
@@ -88,5 +90,11 @@ def _tables(results: Mapping[str, MachineResults], kind: str) -> list[tuple[str,
 def _section(name: str, table: ResultTable) -> str:
     seeds = f" Seeds {', '.join(map(str, table.seeds))}." if table.seeds else ""
     head = f"**{table.title}** ([{name}](results/{name}.md), {table.date}).{seeds} Brackets: {table.spread}."
-    notes = "\n".join(f"- {line}" for line in (*table.notes, *table.against))
+    notes = "\n".join(f"- {line}" for line in (*table.notes, *table.against, *_precedes(table)))
     return "\n\n".join([head, result_table(table), notes])
+
+
+def _precedes(table: ResultTable) -> tuple[str, ...]:
+    """Return what is said of a table of models that learnt from other features than those of today."""
+    known = table.versions.get(FEATURES, DIGEST)
+    return () if known == DIGEST else (f"Its models learnt from other features than those of today ({known}).",)

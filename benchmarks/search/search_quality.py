@@ -198,6 +198,7 @@ def results_tables(found: Sequence[Searched], within: float, publishing: Publish
     yield publishing.table(
         name="search-quality",
         question="search",
+        features=True,
         title=f"Trials until a candidate within {100 * within:.3g} % of the best is found",
         threads=1,
         seeds=seeds,
@@ -211,6 +212,7 @@ def results_tables(found: Sequence[Searched], within: float, publishing: Publish
     yield publishing.table(
         name="search-courses",
         question="search",
+        features=True,
         title="What a search is behind the best of the space, after so many trials",
         threads=1,
         seeds=seeds,
@@ -235,6 +237,7 @@ def rounds_table(by_size: Mapping[int, Sequence[SearchRun]], within: float, publ
     return publishing.table(
         name="rounds",
         question="search",
+        features=True,
         title="How large a round is",
         threads=1,
         seeds=sorted({run.seed for runs in by_size.values() for run in runs}),

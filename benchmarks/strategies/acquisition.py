@@ -170,6 +170,7 @@ def results_table(found: Sequence[Search], setting: Setting, publishing: Publish
     return publishing.table(
         name="strategies-acquisition-searches",
         question="search",
+        features=True,
         title=f"Trials until a candidate within {100 * setting.within:.3g} % of the best, by what candidates are "
         "scored with",
         threads=1,

@@ -125,6 +125,7 @@ def results_table(matches: Sequence[Match], networks: Networks, corpus: str, pub
     return publishing.table(
         name=f"strategies-live-{'-'.join(arms)}",
         question="search",
+        features=True,
         title=f"Searches of {len(tasks)} tasks that begin with what is known: {', '.join(arms)}",
         threads=1,
         seeds=seeds,

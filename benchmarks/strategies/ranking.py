@@ -153,6 +153,7 @@ def results_table(
     return publishing.table(
         name=f"strategies-ranking-{model}",
         question="search",
+        features=True,
         title=f"How the cost model {model} ranks the candidates of a dispatch that it was not taught",
         threads=1,
         seeds=(),

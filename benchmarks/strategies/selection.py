@@ -160,6 +160,7 @@ def results_table(found: Sequence[Ranked], seeds: int, publishing: Publishing) -
     return publishing.table(
         name="strategies-acquisition-selection",
         question="search",
+        features=True,
         title=f"What {SHARE:.0%} of the candidates of other shapes teach a model, by how they are chosen",
         threads=1,
         seeds=range(seeds),

@@ -4,6 +4,7 @@ The groups follow MetaSchedule's per-store features (TVM ``per_store_feature.cc`
 footprints and reuse per tiling level, vector and register use. As in TVM, counts are scaled by ``log2(x + 1)``.
 """
 
+import hashlib
 import math
 from collections import Counter
 from functools import lru_cache
@@ -43,6 +44,8 @@ KINDS = (
 GLOBAL = 15
 COUNT = GLOBAL + LEVELS * PER_LEVEL + len(NOTES) + len(KINDS)
 """Number of features."""
+DIGEST = hashlib.sha256(repr((GLOBAL, LEVELS, PER_LEVEL, NOTES, KINDS)).encode()).hexdigest()[:8]
+"""Tells features from others by how many there are and what notes and kinds they hold, not by how they are computed."""
 WORKGROUPS, EVENNESS = 2, 3
 """Columns of the number of workgroups, scaled, and of the share of time in which cores that run them all have work."""
 

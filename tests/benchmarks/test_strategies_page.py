@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.publishing import FEATURES, Publishing
 from benchmarks.figures.result_table import Machine, MachineResults
 from benchmarks.pages.strategies import MODELS, NOT_YET, SYSTEMS, part
 from benchmarks.strategies import acquisition, live
@@ -60,3 +62,10 @@ def test_an_arm_that_is_judged_in_replayed_searches_has_their_verdict() -> None:
     assert row == "| ALT: active learning | `mean` | [any](results/any.md) | - | - | - | - | - | option |"
     assert systems.count(NOT_YET) == len(part({}, "systems").splitlines()) - 3
     assert "trials on a" in part({"any": MachineResults(MACHINE, (table,))}, "acquisition")
+
+
+def test_a_table_says_whether_its_models_learnt_from_the_features_of_today() -> None:
+    table = ranking_table([Ranked("a", "products", ORDER, 0, 0.5, (2.0, 1.5, 1.0))], "xgboost", PUBLISHING)
+    earlier = replace(table, versions={**table.versions, FEATURES: "0123abcd"})
+    shown = [part({"here": MachineResults(MACHINE, (each,))}, "ranking") for each in (table, earlier)]
+    assert ["other features than those of today (0123abcd)" in text for text in shown] == [False, True]
