@@ -105,6 +105,16 @@ def test_a_channel_count_without_good_divisors_is_mostly_peeled(space_for: Space
     assert sum(values["workgroup_2"] == (41,) for values in drawn) > 35
 
 
+def test_what_leaves_nothing_to_peel_is_drawn_with_divisors_alone(space_for: SpaceFor) -> None:
+    """The other tail strategy makes the same program of sizes that divide."""
+    space, rng = space_for(named(NHWC, (1, 33, 18, 8), (3, 3, 8, 32), (1, 31, 16, 32))), np.random.default_rng(0)
+    drawn = [space.sample(rng).values for _ in range(200)]
+    rows = {tail: {values["rows_0"] for values in drawn if values.get("tail") == tail} for tail in ("peel", "divisor")}
+    assert rows["peel"]
+    assert rows["peel"] <= set(range(2, 17))
+    assert rows["divisor"] == {(1,)}
+
+
 def test_an_epilogue_with_loops_of_its_own_is_left_to_the_compiler(space_for: SpaceFor) -> None:
     dispatch = space_for(CONVOLUTIONS["2d_bias_relu"]).dispatch
     fill, convolution, epilogue = dispatch.ops
@@ -163,6 +173,9 @@ ONE_ITERATION: dict[str, Value] = {
     "innermost": "filter", "unrolled_loops": 0,
 }  # fmt: skip
 """One iteration over 32 of the 38 channels of :data:`HALVES`; the other six are peeled."""
+WIDE = named(NHWC, (1, 8, 118, 22), (1, 7, 22, 38), (1, 8, 112, 38))
+ONE_ROW: dict[str, Value] = ONE_ITERATION | {"workgroup_1": (112,), "rows": "vector"}
+"""The same of :data:`WIDE`, with several rows of the outer loop in a tile."""
 
 
 SCATTERED = named(NCHW, (1, 3, 49, 49), (32, 3, 3, 3), (1, 32, 24, 24), stride=2, epilogue="d0, d1, d2, d3")
@@ -184,9 +197,14 @@ UNEVEN_ACROSS: dict[str, Value] = {
 @pytest.mark.parametrize(
     ("payload", "values", "rule"),
     [
-        (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("2", "1", "0")}, "parts of the result take 51376"),
+        (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("2", "1", "0")}, "parts of the result take 43264"),
         (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("1", "0", "2")}, ""),
         (HALVES, ONE_ITERATION | {"workgroup_0": (26,), "order": ("2", "1", "0")}, ""),
+        (WIDE, ONE_ROW | {"workgroup_0": (8,), "rows_0": (4,), "order": ("0", "2", "1")}, "the result take 57344"),
+        (WIDE, ONE_ROW | {"workgroup_0": (8,), "rows_0": (2,), "order": ("0", "2", "1")}, ""),
+        (WIDE, ONE_ROW | {"workgroup_0": (4,), "rows_0": (4,), "order": ("0", "2", "1")}, "the result take 57344"),
+        (WIDE, ONE_ROW | {"workgroup_0": (4,), "rows_0": (4,), "order": ("2", "0", "1")}, "the result take 57344"),
+        (WIDE, ONE_ROW | {"workgroup_0": (2,), "rows_0": (2,), "order": ("2", "0", "1")}, ""),
         (SCATTERED, ACROSS | {"rows_2": (2,)}, "parts of the result take 36864"),
         (SCATTERED, ACROSS | {"rows_2": (1,)}, ""),
         (SCATTERED, ACROSS | {"rows_2": (2,), "workgroup_1": (24,)}, ""),
@@ -213,7 +231,7 @@ def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
     if rule:
         with pytest.raises(IllegalTraceError, match=f"{rule} bytes of the 32768"):
             script()
-        monkeypatch.setattr(convolution, "_require_on_stack", lambda *_: None)
+        monkeypatch.setattr(convolution, "_require_on_stack", lambda *_, **__: None)
     with CompilerPool(task.flags) as pool:
         ((_, result),) = pool.compile(task.source, [script()])
     assert (result.failure is not None and "stack allocation limit" in result.failure.message) == bool(rule)

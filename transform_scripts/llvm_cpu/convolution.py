@@ -130,13 +130,14 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
     sizes[vector] = s.sample_vector_tile("vector", vector, lanes, tail, most=MAX_VECTORS_PER_ROW)
     for loop in rows:
         sizes[loop] = _sample_rows(s, loop, tail)
+    peeled = sum(s.extent(loop) % size != 0 for loop, size in sizes.items())
+    s.require(tail == DIVIDE or peeled > 0, "no iteration is left over to peel")
     registers = math.prod(sizes[loop] for loop in rows) * accumulators_of(sizes[vector], lanes)
     s.require_accumulators(registers, [*sizes.values()])
     order = (*rows, vector)
     if rows:
         order = s.sample_order("order", order, still=[loop for loop in order if sizes[loop] == s.extent(loop)])
     _check_single_iterations(s, op, [(s.extent(loop), sizes[loop]) for loop in order])
-    peeled = sum(s.extent(loop) % size != 0 for loop, size in sizes.items())
     _check_scattered_rows(s, conv, vector, sizes, peeled)
     summed, unrolled = _sample_reductions(s, conv, registers * 2**peeled)
     side_by_side = _sample_side_by_side(s, conv, vector, [loop for loop in rows if sizes[loop] > 1])
@@ -146,15 +147,18 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
 def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[int, int]]) -> None:
     """Refuse temporaries above the size of the stack, where peeling leaves a single iteration of a loop.
 
-    IREE 3.13 removes such a loop, and may then collect the results of the loops inside of it on the stack, unless they
-    are the whole result.
+    IREE 3.13 removes such a loop, and may then collect what this iteration computes on the stack: along the loops
+    inside of it all that the workgroup has, along those around it one tile. It does not where the loop computes the
+    whole result.
 
     Args:
         loops: (extent in the workgroup, tile size) of each loop, outermost first.
     """
     for place, (extent, size) in enumerate(loops):
         if size < extent < 2 * size:
-            _require_on_stack(s, op, math.prod(inner for inner, _ in loops[place:]))
+            around, inside = [tile for _, tile in loops[:place]], [inner for inner, _ in loops[place + 1 :]]
+            others = math.prod((*around, *inside))
+            _require_on_stack(s, op, extent * others, collected=size * others)
 
 
 def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: Mapping[Loop, int], peeled: int) -> None:
@@ -170,11 +174,15 @@ def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: M
         _require_on_stack(s, conv.op, elements, 1 + peeled)
 
 
-def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1) -> None:
-    """Refuse copies of a part of the result above the stack's size; one copy of the whole result is no temporary."""
-    part = elements * op.element_bytes
-    if copies > 1 or part != op.outputs[0].tensor.bytes:
-        s.require_stack(copies * part, "parts of the result")
+def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1, *, collected: int = 0) -> None:
+    """Refuse copies of a part of the result above the stack's size; one copy of the whole result is no temporary.
+
+    Args:
+        elements: Elements of the part.
+        collected: Those of them that are copied; all by default.
+    """
+    if copies > 1 or elements * op.element_bytes != op.outputs[0].tensor.bytes:
+        s.require_stack(copies * (collected or elements) * op.element_bytes, "parts of the result")
 
 
 def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> str:

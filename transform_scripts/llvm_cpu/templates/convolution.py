@@ -173,11 +173,13 @@ class Windows:
 
     def values(self, tile: Tile) -> dict[str, Value]:
         """Return the values of a register tile."""
+        sizes = {self.vector: tile.size, **dict(zip(self.rows, tile.rows, strict=True))}
+        leaves = any(self.extents[loop] % size for loop, size in sizes.items())
         values: dict[str, Value] = {"vector": tile.size if self.peels_vectors else (tile.size,)}
         if self.tail == PEEL:
-            values["tail"] = PEEL
+            values["tail"] = PEEL if leaves else DIVIDE
         for loop, rows in zip(self.rows, tile.rows, strict=True):
-            values[f"rows_{loop.name}"] = rows if self._is_free(loop) else (rows,)
+            values[f"rows_{loop.name}"] = rows if leaves and self._is_free(loop) else (rows,)
         return values
 
     def unrollings(self) -> Iterator[dict[str, Value]]:
