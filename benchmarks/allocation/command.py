@@ -60,12 +60,13 @@ def results_table(found: Sequence[Outcome], orders: int, publishing: Publishing)
 
 
 def means_of(found: Sequence[Outcome]) -> Iterator[str]:
-    """Yield a line per budget: the geometric mean over the recorded runs, and how long the longest replay took."""
+    """Yield a line per budget: the geometric mean over the recorded runs, and how long the replays took."""
     for minutes in dict.fromkeys(each.minutes for each in found):
         group = [each for each in found if each.minutes == minutes]
         mean = geometric_mean(median(each.over_best) for each in group)
-        longest = max(median(each.whole) for each in group)
-        yield f"{minutes:g} min: geometric mean {mean:.3f}, longest run over its minutes {longest:.2f}"
+        late, whole = sum(each.late for each in group), [seconds for each in group for seconds in each.whole]
+        times = f"{median(whole):.2f} of their minutes (the longest {max(whole):.2f})"
+        yield f"{minutes:g} min: geometric mean {mean:.3f}; runs take {times}, and {late} of {len(whole)} end late"
 
 
 def _parser() -> argparse.ArgumentParser:

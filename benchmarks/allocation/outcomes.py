@@ -20,6 +20,8 @@ MINUTES = (1.0, 2.0, 5.0, 15.0, 30.0)
 """Budgets that are replayed."""
 SPEEDS = (0.5, 1.0, 2.5)
 """Seconds that pass for each recorded second: a machine twice as fast, the recorded one, and one 2.5 times as slow."""
+LATE_SHARE, LATE_S = 0.03, 10.0
+"""A run is late that ends by more than this share of its minutes after them, and by more than so many seconds."""
 MIDDLE = (10, 90)
 """Percentiles between which 80 % of the replays lie."""
 
@@ -41,6 +43,12 @@ class Outcome:
     over_best: tuple[float, ...]
     whole: tuple[float, ...]
     tried: tuple[int, ...]
+
+    @property
+    def late(self) -> int:
+        """How many of the replays end late."""
+        least = 1 + max(LATE_SHARE, LATE_S / (60 * self.minutes))
+        return sum(each > least for each in self.whole)
 
     @property
     def figure(self) -> Figure:

@@ -12,7 +12,7 @@ from recorded_networks import SITE, recorded_network
 
 from benchmarks.allocation.candidates import Course
 from benchmarks.allocation.courses import EvenScheduler
-from benchmarks.allocation.outcomes import outcomes
+from benchmarks.allocation.outcomes import Outcome, outcomes
 from benchmarks.allocation.recorded import RecordedRun, read_run, recorded_runs, write_run
 from benchmarks.allocation.replay import Replayed, best_s, replay
 from mlir_sched.search import TaskProgress
@@ -146,3 +146,8 @@ def test_recorded_networks_end_near_their_best_within_their_minutes(name: str) -
     assert 1.0 - 1e-9 <= long <= short
     for minutes, each in found.items():
         assert median(one.seconds for one in each) <= 1.1 * 60 * minutes
+
+
+def test_a_run_is_late_by_more_than_a_share_of_its_minutes_and_by_more_than_seconds() -> None:
+    whole = (0.99, 1.02, 1.04, 1.2)
+    assert [Outcome("a run", minutes, (), whole, ()).late for minutes in (1.0, 5.0, 30.0)] == [1, 2, 2]
