@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from mlir_sched.compiler import WorkerSet
-from mlir_sched.database.work_cost import CostOf
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
 from mlir_sched.emission.sessions import EstimatedSessions
-from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.estimating import CompileAndAssemble, EstimatedPrograms
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, Evaluators
@@ -33,6 +31,7 @@ from mlir_sched.targets import absent_target, detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuning.interim import interim_times
+from mlir_sched.tuning.ledger import Ledger
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import STAGES, STAGES_WITHOUT_DEVICE, Phase
@@ -72,14 +71,12 @@ class Meter(ABC):
 
     @abstractmethod
     def finalists(
-        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
+        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, ledger: Ledger
     ) -> Finalists:
         """Return the scripts to emit; arguments as in :func:`choose_finalists`, with the variant that has the tasks."""
 
     @abstractmethod
-    def emission(
-        self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
-    ) -> Emission:
+    def emission(self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, ledger: Ledger) -> Emission:
         """Return the result to write, proven as a user compiles it; arguments as in :func:`emit`."""
 
 
@@ -129,18 +126,16 @@ class MeasuredOnDevice(Meter):
         return interim_times(self.model, [(each.built, each.searches) for each in programs], self._measuring)
 
     def finalists(
-        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
+        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, ledger: Ledger
     ) -> Finalists:
         """Measure the best candidates once more."""
         final = RunnerOptions.final(self.target.driver, threads=tuned.on(self.target).cores)
-        return choose_finalists(searches, final, seconds, self.code, cost_of)
+        return choose_finalists(searches, final, seconds, self.code, ledger)
 
-    def emission(
-        self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
-    ) -> Emission:
+    def emission(self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, ledger: Ledger) -> Emission:
         """Prove the program, and measure whether it is faster."""
         final = RunnerOptions.final(self.target.driver, threads=self.target.cores)
-        return emit(self.model, variants, tuned, finalists, final, self.target, time_left)
+        return emit(self.model, variants, tuned, finalists, final, self.target, ledger)
 
     @property
     def _measuring(self) -> RunnerOptions:
@@ -186,15 +181,13 @@ class EstimatedByModel(Meter):
         return {program.name: program.expected_s() for program in programs}
 
     def finalists(
-        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
+        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, ledger: Ledger
     ) -> Finalists:
         """Return the best candidate of every task by the estimates, which another look would not change."""
         del tuned
-        return choose_finalists(searches, None, seconds, self.code, cost_of)
+        return choose_finalists(searches, None, seconds, self.code, ledger)
 
-    def emission(
-        self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
-    ) -> Emission:
+    def emission(self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, ledger: Ledger) -> Emission:
         """Prove the program, and compare the estimates."""
         options, sessions = RunnerOptions.final(self.target.driver), EstimatedSessions(finalists.winners)
-        return emit(self.model, variants, tuned, finalists, options, self.target, time_left, sessions)
+        return emit(self.model, variants, tuned, finalists, options, self.target, ledger, sessions)

@@ -1,7 +1,6 @@
 """Tuning a model, start to end: variants, tasks, search rounds, finalists, emission, end-to-end proof."""
 
 import json
-import math
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -16,7 +15,6 @@ from mlir_sched.database.record import StoredTask
 from mlir_sched.database.user_store import UserStore, user_store_file
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.emission.run_result import result_of
-from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.meter import Meter, meter_of
 from mlir_sched.models.cost_model import CostModelFactory
@@ -172,6 +170,7 @@ def tune(
                     searched=OneShot.searched(variants.built, space, target, variants.dominant)
                     if options.is_one_shot
                     else (),
+                    ledger=choice.ledger,
                 )
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
@@ -189,7 +188,7 @@ def tune(
                 )
                 with Interruption(run.clock) as interruption:
                     for program, work in with_callbacks(search.work(), callbacks):
-                        with run.costs.of(work.kind, work.task.key, work.count):
+                        with run.ledger.counting(work.kind, work.task.key, work.count):
                             work.run(evaluators.of(program.built))
                         if users.takes:
                             with suppress(StoreOutageError):  # of the run's own store: its next access says so
@@ -198,15 +197,16 @@ def tune(
             users.finish(wait=not interruption.early)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
-            emission_s = run.emission_s(variants.built, best.built, best.expected_s())
+            emission_s = run.ledger.emission_s(variants.built, best.built, best.expected_s())
             seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
             searches = [search for search in best.searches if search.history.records]
             with interruption.emitting():
-                finalists = meter.finalists(searches, best.built, seconds, run.costs.of)
+                finalists = meter.finalists(searches, best.built, seconds, run.ledger)
                 monitor.on_phase(Phase.EMISSION, best.state())
-                end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
-                with run.costs.of(WorkKind.EMISSION, best.name, 1):
-                    emission = meter.emission(variants, best.built, finalists, TimeLeft(end))
+                if not interruption.early:
+                    run.ledger.until = time.monotonic() + run.budget.whole_s - run.clock.spent_s()
+                with run.ledger.counting(WorkKind.EMISSION, best.name):
+                    emission = meter.emission(variants, best.built, finalists, run.ledger)
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
                 decided = result.program.decisions, result.program.tuned.ratio, found.algorithms

@@ -152,8 +152,8 @@ class RecordedPrograms(Programs):
                     known = calls.get(made.key, replace(made, weight=0))
                     calls[made.key] = replace(known, weight=known.weight + made.weight)
         tasks = tuple(self.tasks.task(called) for called in calls.values() if called.weight > 0)
-        seconds = built.measured.median_s + self.untuned_s(tasks) - self.untuned_s(built.model.tasks)
-        timing = timing_of(seconds, built.measured.ratio * built.measured.median_s / seconds)
+        seconds = built.call_s + self.untuned_s(tasks) - self.untuned_s(built.model.tasks)
+        timing = timing_of(seconds, built.measured.ratio * built.call_s / seconds)
         variant = _scripted(built.variant.plan.base.with_algorithms(sites))
         return replace(built, variant=variant, model=replace(built.model, tasks=tasks), timing=timing, profile=None)
 

@@ -29,7 +29,6 @@ from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database import RecordStore
 from mlir_sched.database.work_cost import WorkCost, WorkKind
-from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.meter import MeasuredOnDevice
@@ -127,12 +126,12 @@ class Recording:
         tuned = min((built for built in self.built.values() if built.timing is not None), key=self._reached_s)
         searches, built = self._searches(tuned), tuple(self.built.values())
         tried = [search for search in searches if search.history.records]
-        known, cost_of = len(self.store.work_costs()), self.courses[0].search.run.costs.of
-        finalists = self.meter.finalists(tried, tuned, END_S, cost_of)
+        known, ledger = len(self.store.work_costs()), self.courses[0].search.run.ledger
+        finalists = self.meter.finalists(tried, tuned, END_S, ledger)
         costs = self.store.work_costs()[known:]
         variants = BuiltVariants(built, {}, (), ProgramSpace(tuple(each.variant.plan for each in built)))
         with seconds_of() as emission:
-            self.meter.emission(variants, tuned, finalists, TimeLeft(math.inf))
+            self.meter.emission(variants, tuned, finalists, ledger)
         choice_s, report_s = (_median(costs, kind) for kind in (WorkKind.CHOICE, WorkKind.REPORT))
         return EndCosts(tuned.variant.name, choice_s, report_s, rounded(emission.seconds))
 
@@ -153,7 +152,7 @@ class Recording:
         searches = self._searches(built)
         untuned_s = sum(search.task.weight * search.history.untuned.median_s for search in searches)
         tuned_s = sum(search.seconds_per_run() for search in searches)
-        return with_scripts_s(built.measured.median_s, untuned_s, tuned_s)
+        return with_scripts_s(built.call_s, untuned_s, tuned_s)
 
     def _searches(self, built: BuiltVariant) -> list[TaskSearch]:
         """Return the searches of a plan's tasks, with the plan's own tasks."""
@@ -245,7 +244,7 @@ class Recording:
                 if len(self._gaps_s) >= ENOUGH_GAPS:
                     self.round_s()
                 return False
-            with run.costs.of(work.kind, work.task.key, work.count):
+            with run.ledger.counting(work.kind, work.task.key, work.count):
                 work.run(evaluators.of(program))
             ended = time.monotonic()
         self.courses.append(SearchedTasks(search, self.store.work_costs(run.key), mark, same))

@@ -71,7 +71,17 @@ def _replayed(programs: RecordedPrograms, minutes: float, scheduler: TaskSchedul
     choice.keep()
     space = RecordedSpace(programs.tasks)
     method = SearchMethod(RecordedOrder, RandomModel, scheduler)
-    tuning = TuningRun.of(options, target, space, store, variants.built, start=0.0, method=method, design=space.design)
+    tuning = TuningRun.of(
+        options,
+        target,
+        space,
+        store,
+        variants.built,
+        start=0.0,
+        method=method,
+        design=space.design,
+        ledger=choice.ledger,
+    )
     with Evaluators(programs.evaluator) as evaluators:
         search = VariantSearch.of(
             tuning,
@@ -87,7 +97,7 @@ def _replayed(programs: RecordedPrograms, minutes: float, scheduler: TaskSchedul
             work.run(evaluators.of(program.built))
     found = search.result(interrupted=False)
     _finish(programs, tuning, found.best)
-    untuned_s = [built.measured.median_s for built in variants.built if built.timing is not None]
+    untuned_s = [built.call_s for built in variants.built if built.timing is not None]
     final_s = min(_emitted_s(programs, found.best), *untuned_s) / clock.speed
     return Replayed(found.best.name, final_s, final_s / best_s(run), found.tried, clock.now_s)
 
@@ -100,7 +110,7 @@ def _emitted_s(programs: RecordedPrograms, best: ProgramSearch) -> float:
         t.weight * (tuned[t.key].untuned.median_s - tuned[t.key].seconds_per_call()) for t in tasks if t.key in tuned
     )
     known_s = programs.untuned_s(tasks)
-    return with_scripts_s(best.built.measured.median_s, known_s, known_s - saved_s)
+    return with_scripts_s(best.built.call_s, known_s, known_s - saved_s)
 
 
 def _finish(programs: RecordedPrograms, tuning: TuningRun, best: ProgramSearch) -> None:

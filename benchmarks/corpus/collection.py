@@ -20,7 +20,6 @@ from mlir_sched.corpus import Corpus, MeasuredTask, Measurement, Origin
 from mlir_sched.corpus.files import SHIPPED, SUFFIX, read_task, write_task
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
-from mlir_sched.database.work_cost import WorkCosts
 from mlir_sched.errors import UserError
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator
 from mlir_sched.evaluation.task_records import TaskRecords
@@ -36,6 +35,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.text import say
 from mlir_sched.text import seconds as duration
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.ledger import Ledger
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import TaskSearch
@@ -159,7 +159,7 @@ class Collection:
         context = measuring_context(self.target)
         stored = TaskRecords(self.store, task.key, context, SEED, sources=space.sources)
         untuned = stored.untuned() or stored.settle_untuned(evaluator.untuned(task))
-        model, costs = SearchMethod().shared_model(), WorkCosts(self.store, self.name)
+        model, ledger = SearchMethod().shared_model(), Ledger(store=self.store, key=self.name)
         options = None
         if self.select is Select.UNCERTAINTY:
             options = EvolutionaryOptions(acquisition=Acquisition.UNCERTAINTY)
@@ -172,7 +172,7 @@ class Collection:
                 return None
             size = min(asked.round_size, wanted - search.tried)
             for work in search.round(size, size):
-                with costs.of(work.kind, task.key, work.count):
+                with ledger.counting(work.kind, task.key, work.count):
                     work.run(evaluator)
         if search.stopped:
             raise UserError(f"{subject.name}: {search.stopped}")

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
-
-from mlir_sched.database.engine import StoreOutageError
-
-if TYPE_CHECKING:
-    from mlir_sched.database.store import RecordStore
 
 
 class WorkKind(StrEnum):
@@ -54,33 +45,3 @@ class WorkCost:
     subject: str
     count: int
     seconds: float
-
-
-CostOf: TypeAlias = Callable[[WorkKind, str, int], AbstractContextManager[None]]
-"""Counts what a block of code costs, as :meth:`WorkCosts.of`."""
-
-
-def uncounted(kind: WorkKind, subject: str, count: int) -> AbstractContextManager[None]:
-    """Count nothing."""
-    del kind, subject, count
-    return nullcontext()
-
-
-@dataclass(frozen=True)
-class WorkCosts:
-    """The costs of a run's work, which are stored as the work ends."""
-
-    store: RecordStore
-    run_key: str
-
-    @contextmanager
-    def of(self, kind: WorkKind, subject: str, count: int = 1) -> Iterator[None]:
-        """Store what the block of code costs, unless it raises; arguments as the attributes of :class:`WorkCost`."""
-        start = time.monotonic()
-        yield
-        self.add(WorkCost(kind, subject, count, time.monotonic() - start))
-
-    def add(self, cost: WorkCost) -> None:
-        """Store a cost; a store that refuses at present costs the figure, and not the run."""
-        with suppress(StoreOutageError):
-            self.store.add_work_cost(self.run_key, cost)

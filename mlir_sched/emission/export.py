@@ -20,14 +20,12 @@ from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed,
 from mlir_sched.emission.final_measurement import ProgramTimings, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.sessions import Sessions, with_scripts_s
-from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.closing import Rivals, call_s, loading_s, session_s
 from mlir_sched.program.proof import Proven, Prover
-from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant, Rivals
 from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.runner import BaselineError, RunnerOptions
 from mlir_sched.targets.target import Target
@@ -35,6 +33,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import Loading, ProgramResult
+from mlir_sched.tuning.ledger import Ledger
 
 NOT_RUN = "the program does not call it with random inputs, so its results in the program cannot be checked"
 """Why the script of a dispatch is dropped that no run of the program has called."""
@@ -69,21 +68,21 @@ def emit(
     finalists: Finalists,
     options: RunnerOptions,
     target: Target,
-    time_left: TimeLeft | None = None,
+    ledger: Ledger | None = None,
     sessions: Sessions | None = None,
 ) -> Emission:
     """Prove a program with the winners; fall back to flags, or to no change, where it is not shown to be faster.
 
     Args:
         variants: Every untuned variant; variants that were not timed do not compete.
-        time_left: The time that emission should take; no limit by default.
+        ledger: The end of the run, and what sessions take; no limit by default.
         sessions: Says what programs take; by default, they are run.
     """
     sessions = sessions or Sessions()
     with temporary_folder() as scratch:
         prover = Prover(model, Path(scratch), variants.space)
         timed = [built for built in variants.built if built.timing is not None]
-        return _Emitter(prover, timed, tuned, finalists, options, target, time_left or TimeLeft(), sessions).run()
+        return _Emitter(prover, timed, tuned, finalists, options, target, ledger or Ledger(options), sessions).run()
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class _Emitter:
     finalists: Finalists
     options: RunnerOptions
     target: Target
-    time_left: TimeLeft
+    ledger: Ledger
     sessions: Sessions
 
     def run(self) -> Emission:
@@ -112,7 +111,7 @@ class _Emitter:
             reported, rejected, ratios = self._judge(proven, winners)
             if reported is not None:
                 return self._emission(reported, ratios, proven, winners, reasons)
-            if not self.time_left.affords(time.monotonic() - start):  # for another try with fewer scripts
+            if not self.ledger.affords(time.monotonic() - start):  # for another try with fewer scripts
                 rejected = {**dict.fromkeys(winners, next(iter(rejected.values()))), **rejected}
             reasons |= rejected
             winners = {key: winner for key, winner in winners.items() if key not in rejected}
@@ -173,7 +172,7 @@ class _Emitter:
         uncertain = {key: winner.task.name for key, winner in winners.items() if winner.task.may_not_run}
         if not uncertain:
             return []
-        called = self.sessions.called(proven, self.target, call_s(self.variants[0]))
+        called = self.sessions.called(proven, self.target, self.variants[0].call_s)
         return [key for key, name in uncertain.items() if name not in called]
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
@@ -181,7 +180,7 @@ class _Emitter:
         return undisturbed(
             lambda: self._session(proven, winners),
             lambda found: is_disturbed(found[0].emitted, found[1]),
-            self.time_left.affords,
+            self.ledger.affords,
         )
 
     def _session(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
@@ -203,10 +202,10 @@ class _Emitter:
     def _compared(self, proven: Proven, rivals: Rivals, tuned_s: float) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Measure a program that is expected to take ``tuned_s`` seconds per call beside its rivals."""
         default, reference = self.variants[0], rivals.reference
-        most = self.time_left.most_rivals(self.options, call_s(reference), list(map(call_s, rivals.others)))
+        most = self.ledger.most_rivals(reference.call_s, [each.call_s for each in rivals.others])
         rivals = rivals.at_most(most)
-        calls_s = [call_s(reference), tuned_s, *map(call_s, rivals.others)]
-        options = self.time_left.deciding(self.options, calls_s, call_s(default))
+        calls_s = [reference.call_s, tuned_s, *(each.call_s for each in rivals.others)]
+        options = self.options.capped(self.ledger.deciding_s(calls_s, default.call_s))
         found = self.sessions.program(options, default, reference, rivals.others, proven)
         again = found.others.get(default.variant.name)
         if again is None and default in rivals.others:
@@ -248,7 +247,7 @@ class _Emitter:
         if default.model.untuned_wrong:
             return ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.WRONG)
         known = ProgramTimings(default.measured, as_untuned(default.measured), {}, self.sessions.verdict)
-        if not self.time_left.affords(session_s(self.options, call_s(default), [call_s(default)])):
+        if not self.ledger.affords(self.ledger.session_s(default.call_s, [default.call_s])):
             return known
         try:
             return self._measure_again(proven)
@@ -264,14 +263,14 @@ class _Emitter:
         if len(known) == 1:
             return known, ""
         try:
-            return undisturbed(self._timed_variants, lambda _: False, self.time_left.affords), ""
+            return undisturbed(self._timed_variants, lambda _: False, self.ledger.affords), ""
         except OF_UNTUNED as error:
             return known, _lost(error)
 
     def _timed_variants(self) -> Mapping[str, Timing]:
         default, *others = self.variants
-        calls_s = list(map(call_s, self.variants))
-        options = self.time_left.deciding(self.options, calls_s, calls_s[0])
+        calls_s = [each.call_s for each in self.variants]
+        options = self.options.capped(self.ledger.deciding_s(calls_s, calls_s[0]))
         untuned, timings = self.sessions.variants(options, default, others)
         return {default.variant.name: as_untuned(untuned), **timings}
 
@@ -282,9 +281,9 @@ class _Emitter:
         had the default, too, and say so.
         """
         default = self.variants[0]
-        least_s = session_s(self.options.capped(0.0), call_s(default), [decided.emitted.median_s])
+        least_s = self.ledger.session_s(default.call_s, [decided.emitted.median_s], 0.0)
         beside = ratios[default.variant.name]
-        if decided.untuned != beside or self.time_left.affords(least_s):
+        if decided.untuned != beside or self.ledger.affords(least_s):
             return self._report(proven, decided)
         emitted = decided.emitted.over(beside)
         return replace(decided, untuned=as_untuned(beside), emitted=emitted, of_deciding_session=True)
@@ -310,21 +309,21 @@ class _Emitter:
         default, loading = self.variants[0], self._loading(proven)
 
         def session() -> ProgramTimings:
-            options = self.time_left.reporting(self.options, call_s(default))
+            options = self.options.lasting(self.ledger.reporting_s(default.call_s))
             return self.sessions.program(options, default, default, (), proven)
 
         found = undisturbed(
             session,
             lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)}),
-            self.time_left.affords,
+            self.ledger.affords,
         )
         return replace(found, loading=loading)
 
     def _loading(self, proven: Proven) -> Loading | None:
         """Return what loading a program takes; None where nothing is run, or there is no time beside a session."""
-        default, calls_s = self.variants[0], [call_s(self.variants[0])] * 2
-        least_s = loading_s(self.options, calls_s) + session_s(self.options.capped(0.0), calls_s[0], calls_s[1:])
-        return self.sessions.loading(self.options, default, proven) if self.time_left.affords(least_s) else None
+        default, calls_s = self.variants[0], [self.variants[0].call_s] * 2
+        least_s = self.ledger.loading_s(calls_s) + self.ledger.session_s(calls_s[0], calls_s[1:], 0.0)
+        return self.sessions.loading(self.options, default, proven) if self.ledger.affords(least_s) else None
 
     def _emission(
         self,

@@ -15,20 +15,19 @@ from typing import TypeAlias
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import Record
-from mlir_sched.database.work_cost import CostOf, WorkKind, uncounted
+from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
-from mlir_sched.emission.time_left import FIRST_CHOICE_S, LONGER_REPORT_S, REPORT_ONLY_S, Pace
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.library.library import sequence_symbol
 from mlir_sched.outcome import Timing, as_untuned
-from mlir_sched.program.closing import SHORT_SESSION_S
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.runner.checks.rounding import why_sums_differ
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.ledger import SHORT_SESSION_S, Ledger
 from mlir_sched.tuning.task_search import TaskSearch
 
 FINALISTS = 3
@@ -85,7 +84,7 @@ def choose_finalists(
     options: RunnerOptions | None,
     seconds: float = math.inf,
     code: CompiledCode | None = None,
-    cost_of: CostOf = uncounted,
+    ledger: Ledger | None = None,
 ) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
@@ -100,6 +99,7 @@ def choose_finalists(
             the times of the search.
         seconds: Seconds that this should take.
         code: Code that the search compiled; only what is missing there is compiled.
+        ledger: Counts and predicts the costs; by default a new one.
     """
     if not searches:
         return Finalists()
@@ -110,7 +110,7 @@ def choose_finalists(
         if options is None:
             found = _as_searched(_all_from_search(entries, compiled))
         else:
-            found = _measured(entries, options, seconds, compiled, cost_of)
+            found = _measured(entries, options, seconds, compiled, ledger or Ledger(options))
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -149,29 +149,32 @@ class _Chosen:
 
 
 def _measured(
-    entries: Sequence[_Entry], options: RunnerOptions, seconds: float, code: _Code, cost_of: CostOf
+    entries: Sequence[_Entry], options: RunnerOptions, seconds: float, code: _Code, ledger: Ledger
 ) -> dict[str, Winner | str]:
     """Return the script of every task, or why it has none, by key: chosen and reported in sessions of a runner.
 
     Args:
         entries: The tasks, that of most time first.
-        options, seconds, cost_of: As in :func:`choose_finalists`.
+        options, seconds, ledger: As in :func:`choose_finalists`.
     """
     start, short = time.monotonic(), options.capped(SHORT_SESSION_S)
     least_s = MINOR_SHARE * sum(entry.search.seconds_per_run() for entry in entries)
     major = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
-    if len(major) == len(entries) > 1 and seconds < len(major) * (FIRST_CHOICE_S + REPORT_ONLY_S + LONGER_REPORT_S):
+    if len(major) == len(entries) > 1 and seconds < sum(ledger.chosen_s(*entry.calls_s) for entry in major):
         major.pop()  # it shows what a report takes
     minor, decided = entries[len(major) :], dict[str, _Chosen | str]()
-    reported = partial(_reported, code=code, cost_of=cost_of)
+    reported = partial(_reported, code=code, ledger=ledger)
     found = reported(_all_from_search(minor, code), short)
-    pace = Pace.after(len(minor), start, seconds, [entry.calls_s for entry in major], options)
+    shown_s = [(time.monotonic() - start) / len(minor)] if minor else []
+    reports_s = sum(ledger.report_s(*entry.calls_s, *shown_s) for entry in major)
     with Runner(options) as runner:
         for entry in major:
-            if not pace.has_time(len(decided), _unclear(decided)):
+            longer_s = ledger.longer_report_s(*major[0].calls_s) * (len(_unclear(decided)) + 1)
+            end_s = time.monotonic() - start + ledger.choice_s(*entry.calls_s) + longer_s + reports_s
+            if end_s >= seconds:
                 break
             key = entry.search.task.key
-            with cost_of(WorkKind.CHOICE, key, 1):
+            with ledger.counting(WorkKind.CHOICE, key):
                 decided[key] = _decide(entry, code, runner)
     unclear = decided if seconds == math.inf else _unclear(decided)
     clear = {key: choice for key, choice in decided.items() if key not in unclear}
@@ -306,7 +309,7 @@ def _timing(record: Record) -> Timing:
 
 
 def _reported(
-    chosen: Mapping[str, _Chosen | str], options: RunnerOptions, code: _Code, cost_of: CostOf
+    chosen: Mapping[str, _Chosen | str], options: RunnerOptions, code: _Code, ledger: Ledger
 ) -> dict[str, Winner | str]:
     """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
     found = dict[str, Winner | str]()
@@ -317,7 +320,7 @@ def _reported(
             if isinstance(choice, str):
                 found[key] = choice
                 continue
-            with cost_of(WorkKind.REPORT, key, 1):
+            with ledger.counting(WorkKind.REPORT, key):
                 found[key] = _report(choice, runner, code)
     return found
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.outcome import Timing, Verdict, as_untuned
-from mlir_sched.program.closing import call_s
 from mlir_sched.program.loading import measure_loading
 from mlir_sched.program.proof import Proven
 from mlir_sched.program.variant import BuiltVariant
@@ -100,9 +99,9 @@ class EstimatedSessions(Sessions):
     ) -> ProgramTimings:
         """Return the estimates, that of the program from those of its variant and its scripts."""
         del options, default
-        reference_s = call_s(reference)
+        reference_s = reference.call_s
         program_s = with_scripts_s(proven.variant, [self.winners[key] for key in proven.sequences])
-        rivals = {built.variant.name: Timing.estimated(call_s(built), reference_s) for built in others}
+        rivals = {built.variant.name: Timing.estimated(built.call_s, reference_s) for built in others}
         emitted = Timing.estimated(program_s, reference_s)
         return ProgramTimings(as_untuned(reference.measured), emitted, rivals, self.verdict)
 
@@ -126,5 +125,5 @@ class EstimatedSessions(Sessions):
 def with_scripts_s(variant: BuiltVariant, winners: Iterable[Winner]) -> float:
     """Return the seconds that a variant with scripts takes at most: its scripts and its other, untuned dispatches."""
     times = [(w.task.weight * w.untuned.median_s, w.task.weight * w.timing.median_s) for w in winners]
-    rest = variant.measured.median_s - sum(untuned for untuned, _ in times)
+    rest = variant.call_s - sum(untuned for untuned, _ in times)
     return max(0.0, rest) + sum(tuned for _, tuned in times)

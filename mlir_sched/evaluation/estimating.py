@@ -130,5 +130,5 @@ def with_estimate(
         {task.name: task.weight * seconds[task.name] for task in tasks}, {task.name: task.weight for task in tasks}
     )
     program_s = max(LAUNCH_S, sum(task.weight * max(LAUNCH_S, seconds[task.name]) for task in tasks))
-    default_s = reference.measured.median_s * reference.measured.ratio if reference else program_s
+    default_s = reference.call_s * reference.measured.ratio if reference else program_s
     return replace(built, timing=Timing.estimated(program_s, default_s), profile=profile)

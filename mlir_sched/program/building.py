@@ -182,4 +182,4 @@ def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[
 
 def fastest(built: Sequence[BuiltVariant]) -> BuiltVariant:
     """Return the fastest of the variants that were timed, of which there is at least one."""
-    return min((b for b in built if b.timing is not None), key=lambda b: b.measured.median_s)
+    return min((b for b in built if b.timing is not None), key=lambda b: b.call_s)

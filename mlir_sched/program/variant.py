@@ -7,6 +7,7 @@ end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir_sched.library import RewriteScript
@@ -18,6 +19,9 @@ from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.shown import Recipe
+
+CLEARLY_SLOWER = 2.0
+"""A variant that took this many times the expected time of the emitted program is not measured again."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,11 @@ class BuiltVariant:
         assert self.timing is not None
         return self.timing
 
+    @property
+    def call_s(self) -> float:
+        """Seconds per call of a variant that was timed."""
+        return self.measured.median_s
+
     def compiled(self) -> CompiledModel:
         """Return the program without scripts as a compiled model.
 
@@ -93,3 +102,49 @@ class BuiltVariant:
     def on(self, target: Target) -> Target:
         """Return the target of a run with the number of threads that the variant runs on."""
         return replace(target, cores=self.variant.plan.threads(target.cores))
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """What the emitted program is measured beside in the session that decides.
+
+    A session takes samples of all programs in pairs with one of them: two other programs are told apart only as far as
+    the noise of this one allows. It is therefore the fastest untuned variant, which is the hardest to beat.
+
+    Attributes:
+        reference: The variant that the emitted program and the others are compared with: the fastest one, or the
+            default where all variants are clearly slower than the emitted program.
+        others: The other variants that may be as fast as the emitted program, the fastest first.
+        slow: The variants that are clearly slower and not measured again.
+        undisputed: Whether all variants are clearly slower.
+    """
+
+    reference: BuiltVariant
+    others: tuple[BuiltVariant, ...]
+    slow: tuple[BuiltVariant, ...]
+    undisputed: bool = False
+
+    @staticmethod
+    def of(built: Sequence[BuiltVariant], tuned_s: float) -> Rivals:
+        """Return the rivals of a program that is expected to take ``tuned_s`` seconds per call.
+
+        Args:
+            built: The variants, the default first; those that were not timed do not compete.
+            tuned_s: Seconds per call of the program with scripts.
+        """
+        timed = [each for each in built if each.timing is not None]
+        near = [each for each in timed if each.call_s <= CLEARLY_SLOWER * tuned_s]
+        near.sort(key=lambda each: each.call_s)
+        reference = near[0] if near else timed[0]
+        others = tuple(variant for variant in near if variant is not reference)
+        slow = tuple(v for v in timed if v is not reference and v not in others)
+        return Rivals(reference, others, slow, undisputed=not near)
+
+    def against(self, reference: BuiltVariant) -> Rivals:
+        """Return the rivals with another reference; the former one, which cannot serve, is none of them."""
+        others, slow = ([v for v in variants if v is not reference] for variants in (self.others, self.slow))
+        return Rivals(reference, tuple(others), tuple(slow))
+
+    def at_most(self, count: int) -> Rivals:
+        """Return the rivals with the ``count`` fastest of the others; the rest counts as slow."""
+        return replace(self, others=self.others[:count], slow=(*self.slow, *self.others[count:]))

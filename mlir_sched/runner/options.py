@@ -267,6 +267,11 @@ class RunnerOptions:
         budget_s, patience_s = min(self.racing.budget_s, seconds), min(self.racing.patience_s, seconds)
         return replace(self, racing=replace(self.racing, budget_s=budget_s, patience_s=patience_s, overtime=1.0))
 
+    def lasting(self, seconds: float) -> RunnerOptions:
+        """Return these options with so many seconds of sampling per program, but for the fewest pairs."""
+        capped = self.capped(seconds)
+        return self if seconds == inf else replace(capped, racing=replace(capped.racing, budget_s=seconds))
+
     @property
     def chain_length(self) -> int:
         """Dispatches of the chain with which short dispatches are timed (``compiler/chain.py``); 0 for none."""

@@ -78,12 +78,14 @@ class AlgorithmChoice:
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
         """Return the other algorithms for sites of a program; none where too little of the budget is left."""
         tried, now_s = program.tried + elsewhere, self.run.clock.spent_s()
-        afforded = self.run.budget.affords_algorithms(tried=tried, tasks=len(program.tasks), now_s=now_s)
+        afforded = self.run.budget.affords_algorithms(
+            tried=tried, tasks=len(program.tasks), now_s=now_s, algorithms_s=self.run.ledger.algorithms_s
+        )
         if not self.run.decide("tries-algorithms", lambda: afforded):
             return Alternatives()
         program.tell(Phase.VARIANTS)
         try:
-            with self.run.costs.of(WorkKind.ALGORITHMS, program.name):
+            with self.run.ledger.counting(WorkKind.ALGORITHMS, program.name):
                 found = self.algorithms.alternatives(program.built)
         except MlirSchedError as error:
             self.left_out = {OTHERS: reason(str(error))}
@@ -96,7 +98,8 @@ class AlgorithmChoice:
         large = tuple(a for a in found if a.name not in self.left_out)
         share = min(1.0, sum(shares.get(name, 1.0) for name in {a.site.name for a in large}))
         now_s = self.run.clock.spent_s()
-        worth = self.run.budget.is_worth_composing(share=share, now_s=now_s)
+        composing_s = self.run.ledger.composing_s
+        worth = self.run.budget.is_worth_composing(share=share, now_s=now_s, composing_s=composing_s)
         if not self.run.decide("searches-algorithms", lambda: worth):
             self.left_out |= {a.name: NO_TIME_TO_SEARCH for a in large}
             return Alternatives()
@@ -122,7 +125,7 @@ class AlgorithmChoice:
             return None
         program.tell(Phase.VARIANTS)
         try:
-            with self.run.costs.of(WorkKind.ALGORITHMS, program.name):
+            with self.run.ledger.counting(WorkKind.ALGORITHMS, program.name):
                 composed = self.algorithms.compose(program.built, list(chosen))
         except MlirSchedError as error:
             self.left_out |= dict.fromkeys(chosen.values(), reason(str(error)))

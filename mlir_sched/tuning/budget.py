@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from mlir_sched.program.closing import FINALIST_S
 from mlir_sched.search.strategy import DRAWN
+from mlir_sched.tuning.ledger import End
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 PICKS = 3
@@ -23,13 +23,10 @@ COMPILING = 1 / 3
 EXPLORATION = 1 / 2
 """Share of the budget that is spent before one program is chosen. The rungs of successive halving have equal parts of
 this share: log2 of the explored programs, rounded up, but at least two."""
-REPORT_CANDIDATES, LEAST_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 2.0, 1.0, 1.25, 0.05
-"""Time set aside for the finalists of each task, once the seconds that a candidate takes in the search are known: for
-compiling and reporting the best script, at least for its session, and for choices among finalists, all in candidates.
-All choices take at most the last number as a share of the whole time."""
-ROUND_SHARE, CANDIDATE_CALLS = 0.1, 25
-"""Most of the time for the search that a round should take, in a run by time; and the estimated time of a candidate, in
-calls of the untuned code."""
+CHOICE_SHARE = 0.05
+"""Most of the whole time that is set aside for choices among finalists."""
+ROUND_SHARE = 0.1
+"""Most of the time for the search that a round should take, in a run by time."""
 REVIEW_SHARE = 0.7
 """Share of the time for the search of the last program after which the end of this search is set anew."""
 MOST_REVIEWS = 4
@@ -41,14 +38,8 @@ ALGORITHMS_SHARE, ALGORITHMS_WEIGHT, ALGORITHMS_CANDIDATES = 1 / 2, 2.0, 16
 """Most that is spent on the tasks in which other algorithms differ from a program. The first number is a share of what
 is left. The second is relative to the share of the program's time that the algorithms are for: 2, as the tasks of both
 sides are searched. The third is candidates per task: with few of them the choice between algorithms is chance."""
-COMPOSING_COST = 1 / 2
-"""Time to compile and time a program with other algorithms, relative to the time before the search. Algorithms are not
-tried if less time than this is for the search of their tasks."""
 CALLING_THREAD_SHARE = 1 / 8
 """Most of what is left, in a run by time, that the search of a short program in the calling thread gets at first."""
-ALGORITHMS_COST, ALGORITHMS_LEAST = 1.0, 1
-"""Time that has to be left for other algorithms in a run by time: to extract their tasks and to compile one more
-program, relative to the time before the search; and for candidates, per task of the program."""
 ALGORITHMS_ROUNDS = 2
 """Least number of rounds per task left, by trials, for which other algorithms are tried."""
 FIRST_ROUND = 2
@@ -162,8 +153,6 @@ class Budget:
         seconds: Seconds on the run's clock at the end of the search; used when ``trials`` is None.
         begun_s: Seconds on the run's clock when the search began; the programs were compiled and timed before.
         whole_s: Seconds on the run's clock at the end of the whole run; infinite for a run by trials.
-        finalist_s: Seconds per task that are set aside for the finalists, besides those for emission
-            (:func:`~mlir_sched.program.closing.emission_s`), before any candidate shows the pace.
         most_finalists_s: Most seconds of all finalists; infinite for a search by trials.
     """
 
@@ -172,7 +161,6 @@ class Budget:
     seconds: float = 0.0
     begun_s: float = 0.0
     whole_s: float = math.inf
-    finalist_s: float = FINALIST_S
     most_finalists_s: float = math.inf
 
     @property
@@ -181,34 +169,26 @@ class Budget:
         return self.trials is None
 
     @staticmethod
-    def of(
-        options: TuneOptions,
-        *,
-        tasks: int,
-        begun_s: float,
-        emission_s: float = 0.0,
-        least_s: float = 0.0,
-        finalist_s: float = FINALIST_S,
-    ) -> Budget:
+    def of(options: TuneOptions, *, tasks: int, begun_s: float, end: End | None = None) -> Budget:
         """Return the budget that a user gave a run, or else the default budget.
 
         Args:
             tasks: The largest number of tasks that can be tuned in one variant.
-            emission_s, least_s: Seconds that emission should take, and takes at least.
+            end: What the end of the run takes, before any candidate shows the pace.
         """
+        end = end or End()
         if options.minutes is not None:
             whole_s = 60 * options.minutes
-            until_s = search_end_s(whole_s, emission_s + finalist_s * tasks, least_s)
-            return Budget(options.round_size, None, until_s, begun_s, whole_s, finalist_s)
-        picked_s = max(LEAST_FINALISTS_S, FINALISTS_SHARE * finalist_s * tasks)
+            return Budget(options.round_size, None, search_end_s(whole_s, end), begun_s, whole_s)
+        picked_s = max(LEAST_FINALISTS_S, FINALISTS_SHARE * end.reports_s)
         most_s = picked_s if options.is_one_shot else math.inf
         return Budget(options.round_size, trials_of(options, tasks), begun_s=begun_s, most_finalists_s=most_s)
 
-    def most_of_round(self, untuned_s: float) -> int:
-        """Return the most candidates of a round on a task whose untuned code takes ``untuned_s`` seconds per call."""
+    def most_of_round(self, candidate_s: float) -> int:
+        """Return the most candidates of a round on a task of which one should take so many seconds."""
         if self.trials is not None:
             return self.round_size
-        fitting = ROUND_SHARE * max(0.0, self.seconds - self.begun_s) / (CANDIDATE_CALLS * untuned_s)
+        fitting = ROUND_SHARE * max(0.0, self.seconds - self.begun_s) / candidate_s
         return min(self.round_size, max(FIRST_ROUND, int(fitting)))
 
     def explored(self, programs: int) -> int:
@@ -240,24 +220,25 @@ class Budget:
         """Return the allowance of a program that may spend all that is left."""
         return Allowance(self.round_size, None if self.trials is None else self.trials - elsewhere, self.seconds)
 
-    def affords_algorithms(self, *, tried: int, tasks: int, now_s: float) -> bool:
+    def affords_algorithms(self, *, tried: int, tasks: int, now_s: float, algorithms_s: float) -> bool:
         """Say whether enough is left to try other algorithms for parts of a program.
 
-        In a run by time, some candidates have to be tried first, which shows the seconds that a candidate takes.
+        In a run by time, some candidates have to be tried first, which shows the seconds that a candidate takes: there
+        has to be time for one per task.
+
+        Args:
+            algorithms_s: Seconds to find the algorithms and to compile and time a program with them.
         """
         if self.trials is None:
             if not tried:
                 return False
             candidate_s = (now_s - self.begun_s) / tried
-            needed_s = ALGORITHMS_COST * self.begun_s + ALGORITHMS_LEAST * tasks * candidate_s
-            return self.seconds - now_s >= needed_s
+            return self.seconds - now_s >= algorithms_s + tasks * candidate_s
         return self.trials - tried >= ALGORITHMS_ROUNDS * self.round_size * tasks
 
-    def is_worth_composing(self, *, share: float, now_s: float) -> bool:
+    def is_worth_composing(self, *, share: float, now_s: float, composing_s: float) -> bool:
         """Say whether other algorithms get more time than composing the program takes; always in a run by trials."""
-        if self.trials is not None:
-            return True
-        return _algorithms_share(share) * (self.seconds - now_s) >= COMPOSING_COST * self.begun_s
+        return self.trials is not None or _algorithms_share(share) * (self.seconds - now_s) >= composing_s
 
     def algorithms(self, *, share: float, tasks: int, own: int, elsewhere: int, now_s: float) -> Allowance:
         """Return the allowance for the search of the tasks in which other algorithms differ from a program."""
@@ -283,22 +264,16 @@ class Budget:
         rest = self.rest(elsewhere=elsewhere)
         return rest if self.trials is not None else replace(rest, until_s=self._until_s(REVIEW_SHARE, now_s))
 
-    def review(
-        self, *, tasks: int, emission_s: float, now_s: float, candidate_s: float, least_s: float = 0.0
-    ) -> tuple[float, int]:
+    def review(self, end: End, *, now_s: float, candidate_s: float) -> tuple[float, int]:
         """Return the seconds on the run's clock at which the search ends, and how many candidates it tries until then.
 
         Args:
-            tasks: Number of tasks with candidates: the others need no finalists.
-            emission_s, least_s: Seconds that emission should take, and takes at least.
+            end: What the end of the run takes, as far as known now.
             candidate_s: Seconds that a candidate takes; 0 as long as none was tried.
         """
+        until_s = search_end_s(self.whole_s, end)
         if not candidate_s:
-            until_s = search_end_s(self.whole_s, emission_s + self.finalist_s * tasks, least_s)
             return until_s, FIRST_ROUND if now_s < until_s else 0
-        choices_s = min(CHOICE_CANDIDATES * candidate_s * tasks, CHOICE_SHARE * self.whole_s)
-        end_s = emission_s + REPORT_CANDIDATES * candidate_s * tasks + choices_s
-        until_s = search_end_s(self.whole_s, end_s, least_s + LEAST_CANDIDATES * candidate_s * tasks)
         return until_s, max(0, int((until_s - now_s) / candidate_s))
 
     def finalists_s(self, spent_s: float, emission_s: float) -> float:
@@ -338,13 +313,10 @@ def _rung_share(explored: int) -> float:
     return EXPLORATION / max(2, math.ceil(math.log2(explored)))
 
 
-def search_end_s(whole_s: float, end_s: float, least_s: float = 0.0) -> float:
-    """Return when, on the run's clock, a run of ``whole_s`` ends its search.
-
-    Args:
-        end_s, least_s: Seconds that what follows should take, and takes at least.
-    """
-    return whole_s - max(min(SET_ASIDE * whole_s, end_s), min(MOST_SET_ASIDE * whole_s, least_s))
+def search_end_s(whole_s: float, end: End) -> float:
+    """Return when, on the run's clock, a run of ``whole_s`` ends its search, given what its end takes."""
+    end_s = end.emission_s + end.reports_s + min(end.choices_s, CHOICE_SHARE * whole_s)
+    return whole_s - max(min(SET_ASIDE * whole_s, end_s), min(MOST_SET_ASIDE * whole_s, end.least_s))
 
 
 def compiling_s(options: TuneOptions) -> float:

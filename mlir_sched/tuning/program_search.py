@@ -287,7 +287,8 @@ class ProgramSearch:
 
     def _limit(self, search: TaskSearch, count: int) -> int:
         """Return how many of ``count`` candidates a round of a task may try."""
-        return min(count, self.run.budget.most_of_round(search.history.untuned.median_s))
+        candidate_s = self.run.ledger.candidate_s(search.history.untuned.median_s)
+        return min(count, self.run.budget.most_of_round(candidate_s))
 
     def _search_of(self, task: Task) -> TaskSearch:
         """Return the search of a task that is searched."""

@@ -6,24 +6,23 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from mlir_sched.corpus.sources import Asked
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
+from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.payload import Dispatch
-from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s, least_emission_s
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune, tunable_variants
-from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.values import digests_of
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.budget import Budget
+from mlir_sched.tuning.ledger import End, Ledger
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.transfer import Transfer, TransferPlan
@@ -77,6 +76,7 @@ class TuningRun:
         generation: How often the user asked for a fresh start in this store.
         key: The same in every process that works on this run; the run's decisions are kept under this key.
         clock: Counts the seconds of all processes that work on this run.
+        ledger: What the pieces of its work take.
         drawn: Traces per candidate of a task's first round (``TaskSearch``).
         transfer: What its searches begin from.
     """
@@ -90,6 +90,7 @@ class TuningRun:
     generation: int
     key: str
     clock: RunClock
+    ledger: Ledger
     budget: Budget
     drawn: int = 1
     design: DesignSpaces = DesignSpace
@@ -111,6 +112,7 @@ class TuningRun:
         design: DesignSpaces = DesignSpace,
         transfer: TransferPlan | None = None,
         searched: Sequence[BuiltVariant] = (),
+        ledger: Ledger | None = None,
     ) -> TuningRun:
         """Return the run on a model, begun now or resumed.
 
@@ -120,6 +122,7 @@ class TuningRun:
             transfer: Finds what its searches begin from; by default they begin from nothing.
             searched: The variants that may be searched where that is settled, so that all else has no part in the
                 sources and in the budget; empty by default.
+            ledger: What has counted the costs so far; by default a new one.
         """
         method = method or SearchMethod()
         asked = _asked(options, method, target, space, built, start_from, generation, drawn)
@@ -134,37 +137,22 @@ class TuningRun:
         clock = RunClock(store, "clock-" + _digest(asked), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
         tasks = max((sum(can_tune(t, space, target) for t in b.model.tasks) for b in searched or built), default=0)
-        fastest = min((b for b in built if b.timing is not None), key=call_s, default=built[0])
-        ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
-        least_s = store.decide(f"{key}-least-end", lambda: least_emission_s(built, fastest, _final(target)))
-        each_s = store.decide(f"{key}-finalist", lambda: _finalist_s(target, fastest))
-        budget = Budget.of(
-            options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, least_s=least_s, finalist_s=each_s
-        )
-        given = tuple(start_from)
-        run = TuningRun(
-            options, target, space, store, method, given, generation, key, clock, budget, drawn, design, known
-        )
+        fastest = min((b for b in built if b.timing is not None), key=lambda b: b.call_s, default=built[0])
+        books = ledger or Ledger.of(target, store)
+        books.key, books.begun_s = key, begun_s
+        books.finalist_s = store.decide(f"{key}-finalist", lambda: books.first_finalist_s(fastest))
+        end = store.decide(f"{key}-ending", lambda: list(astuple(books.end(built, fastest, tasks=tasks))))
+        budget = Budget.of(options, tasks=tasks, begun_s=begun_s, end=End(*end))
         for each in built:
-            run.costs.add(WorkCost(WorkKind.BUILD, each.variant.name, 1, each.build_s))
-        return run
-
-    def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
-        """Return the estimated seconds to emit a program; arguments as in :func:`emission_s`."""
-        return emission_s(built, tuned, _final(self.target), tuned_s)
-
-    def least_emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
-        """Return about the fewest seconds to emit a program; arguments as in :func:`emission_s`."""
-        return least_emission_s(built, tuned, _final(self.target), tuned_s)
+            books.add(WorkCost(WorkKind.BUILD, each.variant.name, 1, each.build_s))
+        given = tuple(start_from)
+        return TuningRun(
+            options, target, space, store, method, given, generation, key, clock, books, budget, drawn, design, known
+        )
 
     def templates(self, space: DesignSpace) -> Sequence[Trace]:
         """Return what transform modules guess of a task, if the user wants it tried."""
         return space.templates() if self.options.uses_templates else ()
-
-    @property
-    def costs(self) -> WorkCosts:
-        """Where the costs of the run's work are kept."""
-        return WorkCosts(self.store, self.key)
 
     def decide(self, name: str, make: Callable[[], T]) -> T:
         """Return what a process of this run decided first under a name; if none has, what ``make`` returns now."""
@@ -173,18 +161,6 @@ class TuningRun:
     def decided(self, name: str) -> Any:
         """Return what is decided under a name, or None."""
         return self.store.decided(f"{self.key}-{name}")
-
-
-def _finalist_s(target: Target, built: BuiltVariant) -> float:
-    """Return the seconds to set aside for the finalists of each task of a variant."""
-    if not built.was_run:
-        return FINALIST_S
-    return finalist_s(_final(target), call_s(built) / max(1, sum(task.weight for task in built.model.tasks)))
-
-
-def _final(target: Target) -> RunnerOptions:
-    """Return the options of the sessions at the end."""
-    return RunnerOptions.final(target.driver)
 
 
 def _asked(

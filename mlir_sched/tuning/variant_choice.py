@@ -24,21 +24,14 @@ from mlir_sched.tasks import Model
 from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.journal import known_decisions
+from mlir_sched.tuning.ledger import Ledger
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.variant_prediction import LEAST_PROGRAMS, TOO_FEW, KnownPrograms, predicted
 
 T = TypeVar("T")
-COVERING_BUILDS = 10.0
-"""Time to measure two candidates of every dispatch of a program and its untuned code, relative to the time in which the
-program was compiled and its dispatches extracted."""
-AT_ONCE_BUILDS = 8.0
-"""Least time of search in which the refinement of a variant becomes faster than the variant without scripts, relative
-to the time in which the program was compiled."""
 MOST_COMPILED, LARGE_BUILD_S = 2, 1.5
 """Most variants that a run by time compiles beside the default, for programs that take at least the second number of
 seconds to compile: each further variant takes the time of several candidates."""
-VARIANT_CALLS = 4
-"""Calls for the check and the timing of a variant: two checks, and the pair with the default that a slow one gets."""
 
 
 @dataclass
@@ -53,10 +46,9 @@ class VariantChoice(CompilePolicy):
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
         context_key: What the speed of programs depends on beside the program, and what bounds them.
         target: The machine, with the threads of the run.
+        ledger: What variants take to be compiled and timed.
         programs: What variants are predicted from; None where they are not to be.
         is_fresh: Whether a process of the run was a fresh start, so that no store counts.
-        timing_s: Estimated seconds to time a variant; 0 until they are known.
-        build_s: Estimated seconds to compile a variant; 0 until they are known.
     """
 
     store: RecordStore
@@ -65,10 +57,9 @@ class VariantChoice(CompilePolicy):
     end: float
     context_key: str
     target: Target
+    ledger: Ledger
     programs: KnownPrograms | None = None
     is_fresh: bool = False
-    timing_s: float = 0.0
-    build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
     _failed: int = 0
     _favoured: str = ""
@@ -102,7 +93,7 @@ class VariantChoice(CompilePolicy):
         until, end = start + compiling_s(options), start + searching_s(options)
         is_fresh = store.decide(f"{key}-is-fresh", lambda: options.fresh)
         programs = KnownPrograms(store, user_file, context_key, is_fresh, note) if predicts else None
-        return cls(store, key, until, end, context_key, target, programs, is_fresh)
+        return cls(store, key, until, end, context_key, target, Ledger.of(target, store), programs, is_fresh)
 
     def known(self, default: Model) -> Mapping[str, Value]:
         """Return what an earlier run decided about this program, or a similar one; nothing in a run by trials."""
@@ -122,8 +113,8 @@ class VariantChoice(CompilePolicy):
         extends.
         """
         exploring_s = EXPLORATION * (self.end - time.monotonic())
-        has_time = 2 * COVERING_BUILDS * self.build_s <= exploring_s and self._has_time()
-        return self._decided(name, wanted=has_time and not (extended and self.build_s >= LARGE_BUILD_S))
+        has_time = 2 * self.ledger.covering_s <= exploring_s and self._has_time()
+        return self._decided(name, wanted=has_time and not (extended and self.ledger.build_s >= LARGE_BUILD_S))
 
     def note_failure(self, name: str) -> None:
         """Note that a variant that was wanted does not compile: another one may be compiled in its place."""
@@ -179,8 +170,8 @@ class VariantChoice(CompilePolicy):
 
         Without scripts a refinement is slower than the variant: its dispatches need candidates first.
         """
-        searching_s = self.end - time.monotonic() - self.build_s
-        at_once = self.hurried and AT_ONCE_BUILDS * self.build_s <= searching_s
+        searching_s = self.end - time.monotonic() - self.ledger.build_s
+        at_once = self.hurried and self.ledger.overtaking_s <= searching_s
         return self._decide("at-once", lambda: at_once)
 
     def _decide(self, name: str, make: Callable[[], T]) -> T:
@@ -194,9 +185,9 @@ class VariantChoice(CompilePolicy):
             until: Time by ``time.monotonic()`` at which this should be done, that of all variants by default.
         """
         compiled = len(self._compiled) - self._failed
-        if more and self.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
+        if more and self.ledger.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
             return False
-        needed_s = self.build_s + self.timing_s * (compiled + more)
+        needed_s = self.ledger.variants_s(compiled + more)
         return time.monotonic() + needed_s < (self.until if until is None else until)
 
     def _decided(self, name: str, *, wanted: bool) -> bool:
@@ -215,7 +206,7 @@ class VariantChoice(CompilePolicy):
 
     def note_costs(self, *, call_s: float, build_s: float) -> None:
         """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
-        self.timing_s, self.build_s = VARIANT_CALLS * call_s, build_s
+        self.ledger.call_s, self.ledger.build_s = call_s, build_s
 
     def dominates(self, name: str, *, far_faster: bool) -> bool:
         """Say whether a variant dominates all others, the same in every run that goes on with this one."""

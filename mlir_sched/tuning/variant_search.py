@@ -121,7 +121,7 @@ class VariantSearch:
             names = run.decide("promising", lambda: [b.variant.name for b in of_use])
         programs = []
         for variant in map(by_name.__getitem__, names):
-            with run.costs.of(WorkKind.CAPTURE, variant.variant.name):
+            with run.ledger.counting(WorkKind.CAPTURE, variant.variant.name):
                 programs.append(cls.made_by(run, prepare(variant), events))
         return cls(run, programs, time_programs, programs, algorithms, built)
 
@@ -195,17 +195,15 @@ class VariantSearch:
             since_s: Seconds on the run's clock when its last search began.
             before: Candidates of the program that were measured before.
         """
-        tasks = sum(bool(search.history.records) for search in program.searches)
-        emitted = self.built or [program.built], program.built, program.expected_s()
-        end_s, least_s = self.run.emission_s(*emitted), self.run.least_emission_s(*emitted)
         tried, now_s = program.tried + self._elsewhere(program), self.run.clock.spent_s()
         spent_s, number = now_s - self.run.budget.begun_s, tried
         if program.measured > before:
             spent_s, number = now_s - since_s, program.measured - before
         candidate_s = spent_s / number if number else 0.0
-        return self.run.budget.review(
-            tasks=tasks, emission_s=end_s, now_s=now_s, candidate_s=candidate_s, least_s=least_s
-        )
+        tasks = sum(bool(search.history.records) for search in program.searches)
+        built, expected_s = self.built or [program.built], program.expected_s()
+        end = self.run.ledger.end(built, program.built, expected_s, tasks=tasks, candidate_s=candidate_s)
+        return self.run.budget.review(end, now_s=now_s, candidate_s=candidate_s)
 
     def _with_calling_thread(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program once more, in the calling thread, where scripts made the program short; leave the faster one.

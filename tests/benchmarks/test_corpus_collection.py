@@ -194,7 +194,7 @@ def test_a_course_of_every_dispatch_of_a_network_says_what_each_round_took(
     monkeypatch.setitem(SMALL, "courses", CorpusSet("", trials=11, programs=("transformer_layer",), round_size=4))
     monkeypatch.setattr(collecting, "tasks_of", lambda path, target: tasks)
     ticks = SimpleNamespace(monotonic=partial(next, count(0.0, 3.0)))
-    monkeypatch.setattr("mlir_sched.database.work_cost.time", ticks)
+    monkeypatch.setattr("mlir_sched.tuning.ledger.time", ticks)
     monkeypatch.setitem(STOPS, 0, 8)
     with pytest.raises(KeyboardInterrupt):
         collect("courses")

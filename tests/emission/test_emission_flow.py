@@ -21,11 +21,9 @@ from mlir_sched.emission import export, sessions
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings, compile_scripts
 from mlir_sched.emission.finalists import Finalists, Winner
-from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
-from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.proof import Proven
 from mlir_sched.program.variant import BuiltVariant
@@ -36,6 +34,7 @@ from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import Loading
+from mlir_sched.tuning.ledger import Ledger
 
 
 def built(name: str) -> BuiltVariant:
@@ -122,9 +121,9 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(sessions, "measure_program", program.measure)
         monkeypatch.setattr(sessions, "measure_variants", program.measure_all)
         monkeypatch.setattr(sessions, "measure_loading", program.load)
-        tuned = min((v for v in variants if v.timing is not None), key=call_s)
-        found, left = BuiltVariants(tuple(variants), {}), TimeLeft(time.monotonic() + left_s)
-        emission = emit(Path("m.mlir"), found, tuned, Finalists(winners), OPTIONS, TARGET, left)
+        tuned = min((v for v in variants if v.timing is not None), key=lambda v: v.call_s)
+        found, ledger = BuiltVariants(tuple(variants), {}), Ledger(OPTIONS, until=time.monotonic() + left_s)
+        emission = emit(Path("m.mlir"), found, tuned, Finalists(winners), OPTIONS, TARGET, ledger)
         assert not program.sessions, "every session is used"
         return emission
 

@@ -15,7 +15,6 @@ from mlir_sched.emission import export
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.sessions import EstimatedSessions
-from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.proof import Proven
@@ -24,6 +23,7 @@ from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import EmittedFiles
+from mlir_sched.tuning.ledger import Ledger
 
 pytestmark = pytest.mark.promise
 
@@ -49,7 +49,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch, script_s: float, *, end: float = fl
     winners = {"a": Winner(TASK, SPACE, Trace("sketch", ()), "", "", timing, untuned, "tuned_a", 0)}
     variants, sessions = [built("default", 1.0), built("O3", 0.5)], EstimatedSessions(winners)
     found = BuiltVariants(tuple(variants), {}), variants[1], Finalists(winners)
-    return emit(Path("m.mlir"), *found, OPTIONS, TARGET, TimeLeft(end), sessions)
+    return emit(Path("m.mlir"), *found, OPTIONS, TARGET, Ledger(OPTIONS, until=end), sessions)
 
 
 @pytest.mark.parametrize("script_s", [0.125, 0.4])

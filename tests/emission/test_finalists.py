@@ -20,12 +20,12 @@ from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.outcome import Outcome, Timing, Verdict
-from mlir_sched.program.closing import SHORT_SESSION_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import LOCAL
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.ledger import SHORT_SESSION_S
 from mlir_sched.tuning.task_search import TaskSearch
 
 SEARCHED = timing(2.0, width=0.6)

@@ -274,8 +274,8 @@ def test_a_resumed_run_makes_the_same_choice(search: Callable[..., SearchResult]
 @pytest.mark.parametrize(("left_s", "afforded"), [(31.0, True), (29.0, False)])
 def test_by_time_algorithms_are_tried_where_time_is_left(left_s: float, afforded: bool) -> None:
     budget = Budget(8, None, seconds=100.0 + left_s, begun_s=20.0)
-    assert budget.affords_algorithms(tried=40, tasks=5, now_s=100.0) is afforded  # 2 s per candidate
-    assert not budget.affords_algorithms(tried=0, tasks=5, now_s=100.0)  # what a candidate takes is not known
+    assert budget.affords_algorithms(tried=40, tasks=5, now_s=100.0, algorithms_s=20.0) is afforded  # 2 s per candidate
+    assert not budget.affords_algorithms(tried=0, tasks=5, now_s=100.0, algorithms_s=0.0), "no pace is known"
     part = budget.algorithms(share=0.4, tasks=3, own=5, elsewhere=7, now_s=100.0)
     assert (part.until_s, part.most) == (100.0 + left_s / 2, 5 + 3 * ALGORITHMS_CANDIDATES)
     assert [part.next_round(SearchProgress(tried, 100.0, 3, reached=True, begun=False)) for tried in (5, 50, 53)] == [
@@ -296,5 +296,6 @@ def test_algorithms_for_little_of_the_time_get_little_of_what_is_left() -> None:
 
 @pytest.mark.parametrize(("share", "worth"), [(0.04, False), (0.06, True)])
 def test_a_program_is_composed_where_its_algorithms_may_gain_what_that_takes(share: float, worth: bool) -> None:
-    assert Budget(8, None, seconds=200.0, begun_s=20.0).is_worth_composing(share=share, now_s=100.0) is worth
-    assert Budget(8, 64).is_worth_composing(share=share, now_s=100.0)
+    by_time = Budget(8, None, seconds=200.0, begun_s=20.0)
+    assert by_time.is_worth_composing(share=share, now_s=100.0, composing_s=10.0) is worth
+    assert Budget(8, 64).is_worth_composing(share=share, now_s=100.0, composing_s=10.0)

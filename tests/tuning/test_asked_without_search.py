@@ -13,6 +13,7 @@ from mlir_sched.search import Acquisition, EvolutionaryOptions, GradientSchedule
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.transferred import OneShotResult
 from mlir_sched.tuning.budget import FINALISTS_SHARE, LEAST_FINALISTS_S, PICKS, Budget
+from mlir_sched.tuning.ledger import End
 from mlir_sched.tuning.one_shot import require_candidates, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.search_method import SearchMethod
@@ -24,9 +25,10 @@ def test_a_budget_without_a_search_is_a_few_candidates_per_task_and_bounds_the_f
     assert Budget.of(OPTIONS, tasks=4, begun_s=0.0).trials == 4 * PICKS
     assert Budget.of(replace(OPTIONS, check_only=True), tasks=1, begun_s=0.0).trials == 4 * PICKS
     assert Budget.of(OPTIONS, tasks=0, begun_s=0.0).trials == PICKS
-    assert Budget.of(OPTIONS, tasks=40, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == FINALISTS_SHARE * 80.0
-    assert Budget.of(OPTIONS, tasks=1, begun_s=0.0, finalist_s=2.0).finalists_s(1e6, 9.0) == LEAST_FINALISTS_S
-    by_time = Budget.of(TuneOptions(trials=0, minutes=1.0), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=2.0)
+    many, one = (Budget.of(OPTIONS, tasks=40, begun_s=0.0, end=End(9.0, reports_s)) for reports_s in (80.0, 2.0))
+    assert many.finalists_s(1e6, 9.0) == FINALISTS_SHARE * 80.0
+    assert one.finalists_s(1e6, 9.0) == LEAST_FINALISTS_S
+    by_time = Budget.of(TuneOptions(trials=0, minutes=1.0), tasks=3, begun_s=5.0, end=End(9.0, 6.0))
     assert (by_time.trials, by_time.seconds) == (None, 60.0 - 9.0 - 6.0)
 
 

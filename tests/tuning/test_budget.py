@@ -8,14 +8,15 @@ from dataclasses import replace
 import pytest
 
 from mlir_sched.tuning.budget import (
+    CHOICE_SHARE,
     EXPLORATION,
     FIRST_ROUND,
-    LEAST_CANDIDATES,
     Allowance,
     Budget,
     RungTurn,
     SearchProgress,
 )
+from mlir_sched.tuning.ledger import End
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
@@ -105,14 +106,13 @@ def test_by_time_half_of_what_is_left_is_for_untuned_code() -> None:
 
 
 def test_a_round_on_slow_code_is_small_in_a_run_by_time() -> None:
-    assert [BY_TIME.most_of_round(untuned_s) for untuned_s in (0.01, 0.05, 3.0)] == [8, 6, FIRST_ROUND]
-    assert BY_TRIALS.most_of_round(3.0) == 8
+    assert [BY_TIME.most_of_round(candidate_s) for candidate_s in (0.25, 1.25, 75.0)] == [8, 6, FIRST_ROUND]
+    assert BY_TRIALS.most_of_round(75.0) == 8
 
 
 def test_finalists_that_take_longer_end_the_search_sooner() -> None:
-    budget = Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=4.0)
-    assert budget.seconds == 120.0 - 9.0 - 3 * 4.0
-    assert budget.review(tasks=2, emission_s=9.0, now_s=80.0, candidate_s=0.0)[0] == 120.0 - 9.0 - 2 * 4.0
+    budget = Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0, end=End(9.0, 12.0))
+    assert budget.seconds == 120.0 - 9.0 - 12.0
 
 
 def test_finalists_have_the_time_that_emission_does_not_need() -> None:
@@ -123,26 +123,26 @@ def test_finalists_have_the_time_that_emission_does_not_need() -> None:
 
 
 def test_a_search_goes_on_when_the_end_needs_less_than_was_set_aside() -> None:
-    budget = replace(BY_TIME, whole_s=150.0)
-    assert budget.review(tasks=3, emission_s=14.0, now_s=101.0, candidate_s=0.0) == (130.0, FIRST_ROUND), (
-        "no pace is known"
-    )
-    assert budget.review(tasks=2, emission_s=14.0, now_s=100.0, candidate_s=2.0) == (123.0, 11)
-    assert budget.review(tasks=8, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 24.0 - 7.5
-    assert budget.review(tasks=2, emission_s=60.0, now_s=100.0, candidate_s=2.0) == (100.0, 0)
-    assert budget.review(tasks=2, emission_s=14.0, now_s=130.0, candidate_s=2.0)[1] == 0
+    budget, end = replace(BY_TIME, whole_s=150.0), End(14.0, reports_s=6.0)
+    assert budget.review(end, now_s=101.0, candidate_s=0.0) == (130.0, FIRST_ROUND), "no pace is known"
+    with_choices = replace(end, choices_s=5.0)
+    assert budget.review(with_choices, now_s=100.0, candidate_s=2.0) == (125.0, 12)
+    assert budget.review(with_choices, now_s=130.0, candidate_s=2.0) == (125.0, 0)
+    assert budget.review(replace(end, emission_s=60.0), now_s=100.0, candidate_s=2.0) == (100.0, 0)
+
+
+def test_choices_among_finalists_get_a_small_share_of_the_whole_time() -> None:
+    budget, end = replace(BY_TIME, whole_s=150.0), End(14.0, reports_s=24.0, choices_s=15.0)
+    assert budget.review(end, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 24.0 - CHOICE_SHARE * 150.0
 
 
 @pytest.mark.parametrize(("least_s", "end_s"), [(10.0, 80.0), (50.0, 70.0), (90.0, 60.0)])
 def test_what_emission_takes_at_least_is_set_aside_even_beyond_a_third_of_the_minutes(
     least_s: float, end_s: float
 ) -> None:
-    options = TuneOptions(minutes=2)
-    assert Budget.of(options, tasks=3, begun_s=30.0, emission_s=95.0, least_s=least_s).seconds == end_s
-    budget = replace(BY_TIME, whole_s=120.0)
-    assert budget.review(tasks=0, emission_s=95.0, now_s=50.0, candidate_s=1.0, least_s=least_s)[0] == end_s
-    with_reports_s = budget.review(tasks=3, emission_s=95.0, now_s=50.0, candidate_s=1.0, least_s=least_s)[0]
-    assert with_reports_s == min(80.0, max(60.0, 120.0 - least_s - 3 * LEAST_CANDIDATES))
+    end = End(95.0, least_s=least_s)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=30.0, end=end).seconds == end_s
+    assert replace(BY_TIME, whole_s=120.0).review(end, now_s=50.0, candidate_s=1.0)[0] == end_s
 
 
 def test_the_end_of_the_search_by_time_is_set_anew_before_it_comes() -> None:

@@ -22,19 +22,13 @@ from mlir_sched.tuned_folder.result import ProgramCurve
 from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Allowance
 from mlir_sched.tuning.exchange import found_traces
 from mlir_sched.tuning.journal import RoundLog, generation_of
+from mlir_sched.tuning.ledger import COVERING_BUILDS, OVERTAKING_BUILDS, VARIANT_CALLS
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.progress import Phase, SearchState
 from mlir_sched.tuning.task_search import demand_of
 from mlir_sched.tuning.tuning_run import RunClock
-from mlir_sched.tuning.variant_choice import (
-    AT_ONCE_BUILDS,
-    COVERING_BUILDS,
-    LARGE_BUILD_S,
-    MOST_COMPILED,
-    VARIANT_CALLS,
-    VariantChoice,
-)
+from mlir_sched.tuning.variant_choice import LARGE_BUILD_S, MOST_COMPILED, VariantChoice
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
@@ -344,7 +338,7 @@ def test_a_run_by_time_compiles_few_variants_of_a_large_program(tmp_path: Path) 
 def test_a_variant_is_refined_at_once_where_the_search_has_time_for_it_and_so_in_a_resumed_run(tmp_path: Path) -> None:
     model, build_s = tmp_path / "model.mlir", 3.0
     model.write_text("module {}")
-    least_s = (1 + AT_ONCE_BUILDS) * build_s / (1 - SET_ASIDE)
+    least_s = (1 + OVERTAKING_BUILDS) * build_s / (1 - SET_ASIDE)
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         for options, refined in (
             (TuneOptions(minutes=0.9 * least_s / 60), False),

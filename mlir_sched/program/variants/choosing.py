@@ -231,7 +231,7 @@ class _Choosing:
         if first.profile is None:
             (first,), _ = self.programs.time([first])
         self.timed = (first,)
-        call_s = first.profile.total_s if first.profile else first.measured.median_s
+        call_s = first.profile.total_s if first.profile else first.call_s
         self.policy.note_costs(call_s=call_s, build_s=first.build_s)
 
     def _refine_at_once(self, name: str, chosen: Variant | None) -> None:
