@@ -92,7 +92,7 @@ class Child:
                     start_new_session=True,
                 )
             kept.pop_all()  # closed by kill()
-        self._asked = ProcessTimes.of(self.pid)  # when it last got or sent a message
+        self._late: ProcessTimes | None = None  # when its message was first found to be late
 
     @property
     def pid(self) -> int:
@@ -129,7 +129,7 @@ class Child:
         Raises:
             ChildError: The child is lost.
         """
-        self._asked = ProcessTimes.of(self.pid)
+        self._late = None
         try:
             write_frame(self.fileno(), message, self._waiting(limits, time.monotonic()))
         except OSError:
@@ -151,7 +151,7 @@ class Child:
             raise ChildCrashError(self.obituary()) from None
         except FrameError as error:
             raise ChildCrashError(f"{self.name} is damaged: {error}") from None
-        self._asked = ProcessTimes.of(self.pid)
+        self._late = None
         return message
 
     def enforce(self, limits: ChildLimits, since_s: float) -> None:
@@ -160,13 +160,16 @@ class Child:
         Raises:
             ChildTimeoutError, ChildMemoryError: It was killed.
         """
+        if self._late is None and time.monotonic() - since_s >= POLL_S:  # reading takes as long as a short message
+            self._late = ProcessTimes.of(self.pid)
         try:
             limits.check(self.pid, since_s)
         except ChildTimeoutError as error:
             times = ProcessTimes.of(self.pid)
             self.kill()
-            if times.is_starved(self._asked) and not isinstance(error, ChildStalledError):
-                waited_s = times.waited_s(self._asked)
+            late = self._late or times
+            if times.is_starved(late) and not isinstance(error, ChildStalledError):
+                waited_s = times.waited_s(late)
                 raise ChildStalledError(f"{error}, of which it waited {waited_s:.1f} s for a processor") from None
             raise
         except ChildError:

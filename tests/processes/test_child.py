@@ -10,6 +10,7 @@ import pytest
 from mlir_sched.processes import child
 from mlir_sched.processes.child import Child, ChildCrashError
 from mlir_sched.processes.limits import ChildLimits, ChildMemoryError, ChildStalledError, ChildTimeoutError
+from mlir_sched.processes.starvation import ProcessTimes, ThreadTime
 
 pytestmark = pytest.mark.promise
 
@@ -128,3 +129,25 @@ def test_a_child_that_works_for_too_long_has_no_excuse(start: Callable[[str], Ch
     with pytest.raises(ChildTimeoutError, match=r"stopped after 0.3 s$") as error:
         start("while True: pass").receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
     assert not isinstance(error.value, ChildStalledError)
+
+
+def test_how_long_a_child_waits_for_a_processor_is_read_once_it_is_late(
+    start: Callable[[str], Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[ProcessTimes] = []
+
+    def of(_: int) -> ProcessTimes:
+        read.append(ProcessTimes(1.0 * len(read), {1: ThreadTime(0.0, 0.9 * len(read))}))
+        return read[-1]
+
+    monkeypatch.setattr(ProcessTimes, "of", of)
+    process = start("while True: message = read_frame(connection); message and write_frame(connection, message)")
+    for _ in range(3):  # the first answer takes a start of Python
+        read.clear()
+        process.send("a", LIMITS)
+        process.receive(LIMITS, time.monotonic())
+    assert read == []
+    process.send("", LIMITS)
+    with pytest.raises(ChildStalledError, match=r"stopped after 0\.3 s, of which it waited 0\.9 s for a processor"):
+        process.receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
+    assert len(read) == 2
