@@ -16,19 +16,25 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
 
 KINDS = ("matmul_256", "conv2d", "depthwise_conv2d", "softmax", "elementwise_1m")
 """A model of each kind: a product, a direct convolution, a depthwise one, reductions, an elementwise chain."""
+
+
+def drawn_candidates(name: str, target: Target, count: int) -> tuple[Task, list[str]]:
+    """Return the task of a model that can be tuned, and scripts for it that are drawn at random."""
+    tasks = [(task, task.dispatch) for task in extract(MODELS / f"{name}.mlir", target).tasks]
+    task, dispatch = next((task, dispatch) for task, dispatch in tasks if dispatch is not None)
+    space, rng = DesignSpace(Space.default(target), dispatch, target), np.random.default_rng(0)
+    return task, [space.script(space.sample(rng)) for _ in range(count)]
 
 
 def compiled_candidates(target: Target, count: int = 16) -> Iterator[tuple[str, str]]:
     """Yield, for each kind, how many candidates of a search one process compiles per second, and its CPU seconds."""
     with WorkerSet(1) as workers, CompilerPool(target.flags, shared=workers) as pool:
         for name in KINDS:
-            tasks = [(task, task.dispatch) for task in extract(MODELS / f"{name}.mlir", target).tasks]
-            task, dispatch = next((task, dispatch) for task, dispatch in tasks if dispatch is not None)
-            space, rng = DesignSpace(Space.default(target), dispatch, target), np.random.default_rng(0)
-            scripts = [space.script(space.sample(rng)) for _ in range(count)]
+            task, scripts = drawn_candidates(name, target, count)
             list(pool.compile(task.source, [None], task.constants))
             worker = workers.borrow(target.flags)
             assert worker is not None

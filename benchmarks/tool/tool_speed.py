@@ -3,7 +3,7 @@
 Usage: ``python -m benchmarks tool_speed [--trials 64] [--records 1000 10000] [--long 1000 10000]``. Goals (2 cores):
 3,000 traces sampled, checked and featurised per second on one core; 64 trials of a 1 ms kernel in 90 s;
 ``mlir-sched --help`` in 0.3 s; 1,000 records stored 16 at a time in 2 s and read in 0.5 s; ``growth.py`` says
-what a long history may cost, ``compiling.py`` what is measured of compiling candidates.
+what a long history may cost, ``compiling.py`` and ``measuring.py`` what is measured of candidates.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from benchmarks.figures.result_table import ResultColumn, ResultTable
 from benchmarks.folders import MODELS
 from benchmarks.tool.compiling import compiled_candidates
 from benchmarks.tool.growth import long_search, start_with_records
+from benchmarks.tool.measuring import measured_candidates
 from mlir_sched.database import RecordStore
 from mlir_sched.pipeline import tune
 from mlir_sched.space.design_space import DesignSpace
@@ -98,6 +99,7 @@ def lines(target: Target, folder: Path, arguments: argparse.Namespace) -> Iterat
     for name in ("matmul_1024", "softmax", "layernorm"):
         yield from traces_per_second(MODELS / f"{name}.mlir", target)
     yield from compiled_candidates(target)
+    yield from measured_candidates(target)
     yield from start_up()
     model = folder / "matmul.mlir"
     model.write_text((MODELS / "matmul_256.mlir").read_text().replace("256", "384"))
