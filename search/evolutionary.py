@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -164,10 +165,16 @@ class EvolutionarySearch(SearchStrategy):
         return {trace.key: (score, trace) for score, trace in scored if trace.key not in self._seen}
 
     def _first_generation(self) -> list[Trace]:
+        """Return the fastest measured traces and fresh samples; of what was not checked, only what is slower than that.
+
+        Slow code that is wrong misleads no search: its children have to be faster to count, and are checked then.
+        """
         size = self._options.population
-        valid = ((o.seconds, key, o.trace) for key, o in self.observed.items() if o.proven and o.seconds is not None)
-        fastest = nsmallest(int(size * self._options.measured_share), valid, key=lambda entry: entry[:2])
-        best = [trace for *_, trace in fastest]
+        timed = [(o.seconds, key, o) for key, o in self.observed.items() if o.seconds is not None]
+        best_s = min((seconds for seconds, _, o in timed if o.proven), default=math.inf)
+        usable = (each for each in timed if each[2].proven or each[0] > best_s)
+        fastest = nsmallest(int(size * self._options.measured_share), usable, key=lambda entry: entry[:2])
+        best = [o.trace for *_, o in fastest]
         return best + self.sample_unseen(size - len(best), (None,), [trace.key for trace in best])
 
     def _next_generation(self, parents: list[Trace], scores: NDArray[np.float64]) -> list[Trace]:

@@ -61,7 +61,8 @@ class Observation:
 
     Attributes:
         seconds: Seconds per call, > 0, lower is better; None when it failed.
-        proven: Whether it is known to be right. Others are not made from a candidate that is not, whatever it takes.
+        proven: Whether it is known to be right. Others are not made from a candidate that is not, unless it is slower
+            than one that is.
     """
 
     trace: Trace

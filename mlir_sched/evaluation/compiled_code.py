@@ -39,11 +39,11 @@ class CompiledCode:
     again: that code is compiled anew.
 
     Args:
-        fastest: Scripts per task that stay.
+        fastest: Scripts per task that stay: those that may be chosen in the end.
     """
 
     def __init__(self, fastest: int = 0) -> None:
-        self._fastest = fastest
+        self.fastest = fastest
         self._results: dict[_Key, _Pending] = {}  # the oldest first
         self._ratios: dict[_Key, float] = {}  # of results that stay
         self._lock = Lock()
@@ -94,7 +94,7 @@ class CompiledCode:
                 return
             self._ratios[key] = ratio
             scripts = [each for each in self._ratios if each.task == key.task and each.script is not None]
-            for slower in sorted(scripts, key=lambda each: -self._ratios[each])[self._fastest :]:
+            for slower in sorted(scripts, key=lambda each: -self._ratios[each])[self.fastest :]:
                 del self._ratios[slower]
 
     def forget(self) -> None:

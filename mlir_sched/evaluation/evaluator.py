@@ -24,7 +24,7 @@ from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError
+from mlir_sched.runner import BaselineError, Places, Runner, RunnerOptions, RunResult, UnverifiableError
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
@@ -212,7 +212,7 @@ class CompileAndRun(Compiling):
             return
         baseline = self._baseline(task)
         with self._compiling_ahead.beside(self._compile_upcoming):
-            runs = self._measured(task, baseline, [programs[index] for index in distinct])
+            runs = self._measured(task, baseline, [programs[index] for index in distinct], known)
         by_hash: dict[str, Outcome] = {}
         for index, run in zip(distinct, runs, strict=True):
             code = compiled[index]
@@ -275,23 +275,41 @@ class CompileAndRun(Compiling):
         wanted = [*((task, script) for script in scripts), (task, None)]
         yield from ((i, result) for i, result in self._code.of(self._pool, wanted) if i < len(scripts))
 
-    def _measured(self, task: Task, baseline: _Baseline, programs: Sequence[Program]) -> Sequence[RunResult]:
+    def _measured(
+        self, task: Task, baseline: _Baseline, programs: Sequence[Program], known: Mapping[str, Outcome]
+    ) -> Sequence[RunResult]:
         """Check and time programs of a task; their ratios are relative to the untuned code."""
         assert task.dispatch is not None
         assert baseline.outcome.timing is not None
         checks, yardstick = checks_for_task(task), self._yardsticks.of(task)
         if yardstick is not None:
+            places = self._places(known, yardstick.ratio)
             with suppress(BaselineError):
-                _, runs = self._runner.measure(yardstick.program, programs, checks)
+                _, runs = self._runner.measure(yardstick.program, programs, checks, places=places)
                 return [replace(run, timing=run.timing and run.timing.scaled(yardstick.ratio)) for run in runs]
             self._yardsticks.drop(task)
-        _, runs = self._runner.measure(baseline.program, programs, checks)
+        _, runs = self._runner.measure(baseline.program, programs, checks, places=self._places(known))
         timed = [(run.valid, program) for run, program in zip(runs, programs, strict=True) if run.valid is not None]
         if timed:
             timing, program = max(timed, key=lambda found: found[0].ratio)
             if self._yardsticks.wants(task, timing, baseline.outcome.timing):
                 self._try_yardstick(task, baseline, program)
         return runs
+
+    def _places(self, known: Mapping[str, Outcome], baseline: float = 1.0) -> Places | None:
+        """Return what further programs of a task compete for: to be as fast as the fastest scripts that stay.
+
+        Args:
+            known: The task's outcomes so far.
+            baseline: How many times as fast as the untuned code the program is that they are timed with.
+
+        Returns:
+            The places; None where no script stays, so that all programs are of the same use.
+        """
+        if not self._code.fastest:
+            return None
+        held = sorted((o.valid.ratio_low / baseline for o in known.values() if o.valid is not None), reverse=True)
+        return Places(self._code.fastest, tuple(held[: self._code.fastest]))
 
     def _try_yardstick(self, task: Task, baseline: _Baseline, program: Program) -> None:
         """Measure the fastest program of a round once more, and choose it as the yardstick if it is as fast again.

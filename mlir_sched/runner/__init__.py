@@ -3,12 +3,14 @@
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.options import CheckOptions, RacingOptions, RunnerOptions, SampleOptions, TimeoutOptions
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.race import Places
 from mlir_sched.runner.runner import BaselineError, Noise, Runner, RunResult, UnverifiableError
 
 __all__ = [
     "BaselineError",
     "CheckOptions",
     "Noise",
+    "Places",
     "Program",
     "RacingOptions",
     "RunResult",

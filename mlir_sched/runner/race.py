@@ -1,7 +1,9 @@
-"""Races candidates: takes paired samples in rounds, from which candidates drop out once their rank is decided."""
+"""Races candidates: takes paired samples in rounds, which candidates leave once it is known what they decide."""
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,16 +13,36 @@ from mlir_sched.outcome import Timing
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
-from mlir_sched.runner.statistics import FEWEST_VALUES, Interval, is_decided, median_interval, ratio_interval
+from mlir_sched.runner.statistics import (
+    FEWEST_VALUES,
+    Interval,
+    is_decided,
+    likely_spread,
+    median_interval,
+    ratio_interval,
+)
 
 FIRST_PAIRS = 2
-"""Pairs of the first round: enough to see a clear loser."""
+"""Pairs of the first round: enough to see a loser where other pairs have shown how far two are off."""
+
+KNOWN_SPREADS = 100
+"""Last spreads of two pairs that are kept per baseline; a machine's noise changes."""
 
 ROUNDS = 4
-"""Further rounds that a candidate's own budget is divided into."""
+"""Further rounds that a candidate's budget is divided into."""
 
-MAX_BUDGETS = 6.0
-"""Most budgets that one candidate gets, even if its rank is still undecided."""
+
+@dataclass(frozen=True)
+class Places:
+    """What the programs of a race compete for.
+
+    Attributes:
+        count: How many of the fastest programs are of use, >= 1.
+        held: Ratios that other programs are known to reach: the lower ends of their intervals.
+    """
+
+    count: int = 1
+    held: tuple[float, ...] = ()
 
 
 @dataclass
@@ -30,6 +52,7 @@ class Contender:
     Attributes:
         call_s: Rough seconds per call; 0 until it was warmed up.
         once: Whether it gets one pair only.
+        proven: Whether it has passed all of its checks.
         pair_s: Seconds that one of its first pairs took, with the wait for a quiet moment; 0 until then.
         planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until then.
     """
@@ -41,6 +64,7 @@ class Contender:
     spent_s: float = 0.0
     failure: Failure | None = None
     once: bool = False
+    proven: bool = True
     pair_s: float = 0.0
     planned: int = 0
 
@@ -48,6 +72,12 @@ class Contender:
     def quiet(self) -> int:
         """Number of undisturbed pairs."""
         return sum(pair.quiet for pair in self.pairs)
+
+    @property
+    def spreads(self) -> list[float]:
+        """How far apart the ratios of its first two quiet pairs are, of the next two, and so on, as factors >= 1."""
+        ratios = [pair.baseline_s / pair.own_s for pair in self.pairs if pair.quiet]
+        return [max(two) / min(two) for two in zip(ratios[::2], ratios[1::2], strict=False)]
 
     def ratio(self, fewest: int = FIRST_PAIRS) -> Interval:
         """Return the speed relative to the baseline, above 1 is faster; from quiet pairs if at least ``fewest`` are."""
@@ -64,11 +94,22 @@ class Contender:
 class Race:
     """Times contenders against the baseline.
 
+    A contender takes part as long as it may be one of the fastest programs that there are places for. To lose, its
+    interval has to lie below what that takes: from six pairs on that of their order statistics, before that the
+    farthest that two pairs may be off (``statistics.likely_spread``), as all pairs beside this baseline show. A
+    contender that is not proven when it would take part further is proven then, the fastest first: in the end no place
+    is held by what was not.
+
+    Where the number of pairs is fixed, a contender loses only by an interval that does not overlap that of the best.
+
     Args:
         ask_pairs: Function that has the runner process take the pairs of one request.
         warm: Function that warms a program up in the runner process and returns its rough seconds per call.
         baseline_call_s: Rough seconds per call of the baseline.
         seed: Distinguishes this call from others of the same run.
+        places: What the contenders compete for; by default to be the fastest of them.
+        prove: Function that makes the checks that a contender lacks: it is proven then, or has a failure.
+        spreads: Spreads of two pairs in earlier races beside the baseline, to which those of this race are added.
     """
 
     def __init__(
@@ -79,6 +120,9 @@ class Race:
         baseline_call_s: float,
         *,
         seed: int,
+        places: Places | None = None,
+        prove: Callable[[Contender], None] = lambda _: None,
+        spreads: deque[float] | None = None,
     ) -> None:
         self._ask_pairs = ask_pairs
         self._warm = warm
@@ -86,22 +130,15 @@ class Race:
         self._baseline_calls = self._samples.calls(baseline_call_s)
         self._baseline_call_s = baseline_call_s
         self._rng = np.random.default_rng([options.seed, seed])
+        self._places, self._prove = places or Places(), prove
+        self._spreads = deque[float]() if spreads is None else spreads
 
     def run(self, contenders: Sequence[Contender]) -> None:
-        """Give each contender its pairs, or a failure if it hangs or crashes.
-
-        The time budget that clear losers left is spent on ranking the near-ties for the best.
-        """
+        """Give each contender its pairs, or a failure if it hangs or crashes."""
         self._round(contenders, self._first_pairs)
-        pool_s = self._racing.budget_s * len(contenders)
-        limit_s = self._racing.budget_s
-        while active := self._active(contenders, limit_s):
+        while active := [c for c in self._promising(contenders) if not self._is_known(c)]:
             self._round(active, self._pairs_of_round)
-        while not self._racing.fixed and sum(c.spent_s for c in contenders) < pool_s:
-            ties = self._near_ties(contenders)
-            if len(ties) < 2:
-                return
-            self._round(ties, self._pairs_of_round)
+        self._spreads.extend(spread for contender in contenders for spread in contender.spreads)
 
     def _round(self, contenders: Sequence[Contender], pairs_of: Callable[[Contender], int]) -> None:
         for position in self._rng.permutation(len(contenders)):
@@ -136,10 +173,15 @@ class Race:
         return 1 if contender.once else min(FIRST_PAIRS, self._enough(contender))
 
     def _pairs_of_round(self, contender: Contender) -> int:
-        """Return how many pairs fit a round's share of the budget, >= 1; if their number is fixed, a share of it."""
+        """Return how many pairs fit a round's share of the budget, >= 1; if their number is fixed, a share of it.
+
+        A contender that is not ranked yet gets no more than it lacks.
+        """
         if self._racing.fixed:
             return min(max(1, contender.planned // ROUNDS), contender.planned - contender.quiet)
-        return max(1, int(self._racing.budget_s / ROUNDS / self._pair_s(contender)))
+        share = max(1, int(self._racing.budget_s / ROUNDS / self._pair_s(contender)))
+        missing = self._enough(contender) - contender.quiet
+        return min(share, missing) if missing > 0 else share
 
     def _pair_s(self, contender: Contender) -> float:
         """Return about how long one pair takes, in seconds."""
@@ -149,52 +191,67 @@ class Race:
         """Return the number of pairs below which a contender is not ranked."""
         return self._racing.fewest_pairs(self._pair_s(contender))
 
-    def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
-        """Return the contenders that need more pairs and have budget left for them."""
-        alive = _alive(contenders)
-        if not alive:
-            return []
-        best = self._best(alive)
-        return [c for c in alive if not self._is_lost(c, best) and not self._is_known(c, limit_s)]
+    def _promising(self, contenders: Sequence[Contender]) -> list[Contender]:
+        """Return the contenders that have not lost; those that have the pairs to be judged are proven by now."""
+        while True:
+            alive = _alive(contenders)
+            spread = likely_spread([*self._spreads, *(each for c in alive for each in c.spreads)])
+            bounds = {c.handle: _bounds(c, spread) for c in alive}
+            left = self._not_lost(alive, bounds)
+            judged = [c for c in left if bounds[c.handle][1] < math.inf or self._is_known(c)]
+            unproven = [c for c in judged if not c.proven]
+            if not unproven:
+                return left
+            self._prove(max(unproven, key=lambda c: c.ratio().median))
 
-    def _is_known(self, contender: Contender, limit_s: float) -> bool:
-        """Say whether a contender needs no more pairs: all planned taken, its ratio precise, or its budget spent."""
+    def _not_lost(self, alive: Sequence[Contender], bounds: Mapping[int, tuple[float, float]]) -> list[Contender]:
+        """Return the contenders that may be one of the fastest, by what their pairs show.
+
+        Args:
+            bounds: What the ratio of each is at least and at most, by handle.
+        """
+        left = [c for c in alive if not c.once]
         if self._racing.fixed:
-            planned_s = max(limit_s, contender.planned * contender.pair_s)
+            ratios = {c.handle: c.ratio() for c in alive}
+            top = max(ratios.values(), key=lambda ratio: ratio.median, default=None)
+            return [c for c in left if top is None or not _is_below(ratios[c.handle], top)]
+        fastest = sorted((*self._places.held, *(low for low, _ in bounds.values())), reverse=True)
+        least = fastest[self._places.count - 1] if len(fastest) >= self._places.count else 0.0
+        return [c for c in left if bounds[c.handle][1] >= least]
+
+    def _is_known(self, contender: Contender) -> bool:
+        """Say whether a contender needs no more pairs: all planned taken, its ratio precise, or its budget spent."""
+        budget_s = self._racing.budget_s
+        if self._racing.fixed:
+            planned_s = max(budget_s, contender.planned * contender.pair_s)
             spent = contender.spent_s >= self._racing.overtime * planned_s
             return contender.quiet >= contender.planned or (spent and len(contender.pairs) >= contender.planned)
         enough = contender.quiet >= self._enough(contender)
         precise = enough and contender.ratio().relative_width() <= self._racing.precision
-        spent = contender.spent_s >= (limit_s if enough else 2 * limit_s)
+        spent = contender.spent_s >= (budget_s if enough else 2 * budget_s)
         return precise or (spent and len(contender.pairs) >= self._enough(contender))
 
-    def _is_lost(self, contender: Contender, best: Contender) -> bool:
-        """Say whether a contender is a clear loser: ranked below the best, or far slower in its first quiet pairs."""
-        if contender.once:
-            return True
-        if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._enough(contender):
-            return False
-        own, top = contender.ratio(), best.ratio()
-        if max(top.median, 1.0) > self._racing.slow_factor * own.high:
-            return True
-        return own.median < top.median and is_decided(own, top)
 
-    def _near_ties(self, contenders: Sequence[Contender]) -> list[Contender]:
-        """Return the best contender and those not ranked below it, as long as more pairs may rank them.
+def _bounds(contender: Contender, spread: float) -> tuple[float, float]:
+    """Return what the ratio of a contender is at least and at most; nothing is known of it before its pairs say so.
 
-        The list is empty if the intervals of all of them are narrow enough, or one has spent :data:`MAX_BUDGETS`.
-        """
-        alive = _alive(contenders)
-        if not alive:
-            return []
-        best = self._best(alive)
-        ties = [c for c in alive if c is best or not self._is_lost(c, best)]
-        limit_s = MAX_BUDGETS * self._racing.budget_s
-        known = all(c.ratio().relative_width() <= self._racing.precision for c in ties)
-        return ties if not known and all(c.spent_s < limit_s for c in ties) else []
+    Args:
+        spread: How far two quiet pairs may be off; infinity where that is not known.
+    """
+    found = contender.ratio()
+    if contender.quiet >= FEWEST_VALUES:
+        return found.low, found.high
+    if contender.quiet >= FIRST_PAIRS and spread < math.inf:
+        return found.low / spread, found.high * spread
+    if len(contender.pairs) >= FEWEST_VALUES:
+        busy = contender.ratio(FEWEST_VALUES)
+        return busy.low, busy.high
+    return 0.0, math.inf
 
-    def _best(self, alive: Sequence[Contender]) -> Contender:
-        return max(alive, key=lambda c: c.ratio().median)
+
+def _is_below(own: Interval, top: Interval) -> bool:
+    """Say whether a ratio is ranked below the best one."""
+    return own.median < top.median and is_decided(own, top)
 
 
 def kept_pairs(pairs: Sequence[Pair], fewest: int) -> list[Pair]:

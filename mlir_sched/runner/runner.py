@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import cycle, islice
 
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
@@ -18,7 +20,7 @@ from mlir_sched.runner.cores import busy, choose_cores, other_cores
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
-from mlir_sched.runner.race import Contender, Race, baseline_timing
+from mlir_sched.runner.race import KNOWN_SPREADS, Contender, Places, Race, baseline_timing
 from mlir_sched.targets.clock import SpareCores
 
 LOADED_BYTES_PER_S = 20e6
@@ -42,12 +44,23 @@ class UnverifiableError(BaselineError):
     """No wrong result could be told from those of the baseline; the message says why."""
 
 
+class Part(Enum):
+    """Which of its checks a program gets."""
+
+    WHOLE = auto()
+    """All of them, some of them again, and those on other threads that expose races."""
+    FIRST = auto()
+    """The first, and those that tell, together, wrong results of every output from right ones: one or two as a rule."""
+    REST = auto()
+    """What a program lacks after its first ones."""
+
+
 @dataclass(frozen=True)
 class RunResult(Judged):
     """What became of one program that was run.
 
-    A hopeless program may be timed without its remaining checks (``CheckOptions``): it is not checked, and its ratio is
-    at most 1 / ``CheckOptions.hopeless_factor``.
+    Where it competed for places and won none, it may be timed without its remaining checks: it is not checked then, and
+    slower than what holds the places.
 
     Attributes:
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
@@ -101,8 +114,8 @@ class Runner:
         self._loaded: dict[int, int] = {}
         self._measurements = 0
         self._hopeless: dict[int, float] = {}
-        self._unchecked: set[int] = set()
         self._long: dict[int, float] = {}
+        self._spreads: dict[int, deque[float]] = {}  # by the hash of the task
 
     def spare_cores(self) -> tuple[int, ...]:
         """Return the cores that other work may use while programs are measured; none where it would disturb them.
@@ -128,15 +141,20 @@ class Runner:
         checks: Checks,
         *,
         silent: bool = False,
+        places: Places | None = None,
     ) -> tuple[Timing, tuple[RunResult, ...]]:
         """Check every candidate against the baseline's results, then time the right ones against its times.
 
+        Candidates that compete for places pass the checks that tell wrong results from right ones, once, before they
+        are timed. Those that may win a place by their first pairs get all other checks then; the rest stay unchecked.
+
         Args:
             candidates: Programs that take and make the same tensors as the baseline.
-            checks: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot
-                win, may be timed without its remaining checks (:class:`CheckOptions`).
+            checks: The numeric checks; a candidate that fails one has no time.
             silent: Whether the baseline's results are known to tell nothing. Candidates that pass all checks are not
                 checked then.
+            places: What the candidates compete for; by default all checks come before the times, and a candidate loses
+                that is slower than the fastest or than the baseline.
 
         Returns:
             The baseline's timing (its ratio is 1) and one result per candidate, in their order.
@@ -144,18 +162,17 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        whole = self.options.checks.whole
-        failures = self._check_all(baseline, candidates, checks, whole=whole, silent=silent)
+        part = Part.WHOLE if places is None else Part.FIRST
+        failures = self._check_all(baseline, candidates, checks, part, silent=silent)
         right = [i for i in range(len(candidates)) if i not in failures]
-        contenders = {i: self._contender(i + 1, candidates[i]) for i in right}
-        race = self._race(self.options)
-        race.run(list(contenders.values()))
+        contenders = {i: self._contender(i + 1, candidates[i], proven=part is Part.WHOLE) for i in right}
+        self._race(self.options, places or Places(held=(1.0,))).run(list(contenders.values()))
         for contender in contenders.values():
             contender.failure = contender.failure or self._check_once_more(contender)
         call_s = self._prepared.call_s
         own = Contender(protocol.BASELINE, baseline, call_s, once=call_s >= LONG_CALL_S)
         if not any(contender.pairs for contender in contenders.values()):
-            self._race(self.options.baseline_only).run([own])
+            self._race(self.options.baseline_only, Places()).run([own])
             if own.failure is not None:
                 raise BaselineError(f"the baseline fails while it is timed: {own.failure.message}")
         self._release(len(candidates))
@@ -169,7 +186,7 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        failures = self._check_all(baseline, candidates, checks, whole=True)
+        failures = self._check_all(baseline, candidates, checks, Part.WHOLE)
         self._release(len(candidates))
         return tuple(failures.get(i) for i in range(len(candidates)))
 
@@ -269,16 +286,26 @@ class Runner:
         quiet_s, beside_s = (statistics.quantiles(times, n=4)[0] for times in (quiet, beside))
         return beside_s <= (1 + self.options.samples.calibration_tolerance) * quiet_s
 
-    def _race(self, options: RunnerOptions) -> Race:
+    def _race(self, options: RunnerOptions, places: Places) -> Race:
         """Return a race against the current baseline."""
-        return Race(self._ask_pairs, self._warm, options, self._prepared.call_s, seed=self._measurements)
+        spreads = self._spreads.setdefault(hash(self._task), deque(maxlen=KNOWN_SPREADS))
+        return Race(
+            self._ask_pairs,
+            self._warm,
+            options,
+            self._prepared.call_s,
+            seed=self._measurements,
+            places=places,
+            prove=self._prove,
+            spreads=spreads,
+        )
 
     def _check_all(
-        self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, whole: bool, silent: bool = False
+        self, baseline: Program, candidates: Sequence[Program], checks: Checks, part: Part, *, silent: bool = False
     ) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""
         self._prepare_task(baseline, checks, silent=silent)
-        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program, whole=whole))}
+        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program, part))}
 
     def _prepare_task(self, baseline: Program, checks: Checks, *, silent: bool = False) -> None:
         """Begin with a new baseline.
@@ -288,7 +315,7 @@ class Runner:
         """
         self._task = protocol.Prepare(baseline, checks, silent)
         self._measurements += 1
-        self._hopeless, self._unchecked, self._long = {}, set(), {}
+        self._hopeless, self._long = {}, {}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -328,14 +355,14 @@ class Runner:
         """Return the seconds that handing a program over may take: models carry their weights with them."""
         return self.options.timeouts.bookkeeping_s + len(program.vmfb) / LOADED_BYTES_PER_S
 
-    def _check_fairly(self, handle: int, program: Program, *, whole: bool) -> Failure | None:
-        """Check a program, and again in a new process if a program that ran before may have caused its failure."""
+    def _check_fairly(self, handle: int, program: Program, part: Part) -> Failure | None:
+        """Make a part of the checks, and again in a new process if a program that ran before may be at fault."""
         self._client.start()
         shared = self._last_used == self._client.generation
-        failure = self._check(handle, program, whole=whole)
+        failure = self._check(handle, program, part)
         if failure is not None and shared and self._is_damaged(failure):
             self._client.kill()
-            failure = self._check(handle, program, whole=whole)
+            failure = self._check(handle, program, part)
         self._last_used = self._client.generation
         return failure
 
@@ -349,20 +376,17 @@ class Runner:
         except RequestFailed:
             return True
 
-    def _check(self, handle: int, program: Program, *, whole: bool) -> Failure | None:
-        """Run every check on a program, some of them again, and then on several threads to expose races.
+    def _check(self, handle: int, program: Program, part: Part) -> Failure | None:
+        """Run a part of the checks on a program.
 
-        How long the calls of a slow program take shows in its checks. A program that shows itself hopeless is checked
-        no further, except with ``whole``.
+        How long the calls of a slow program take shows in its checks. A program that shows itself hopeless in its first
+        checks gets no further one of them.
         """
-        assert self._task is not None
-        self._unchecked.discard(handle)
         races_s = 0.0
         try:
             self._ensure_loaded(handle, program)
-            again = self._prepared.repeated if self.options.checks.repeated else ()
-            checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), *again)]
-            for number, request in enumerate([*checks, *self._race_checks(handle)]):
+            checks, races = self._checks_of(handle, part)
+            for number, request in enumerate([*checks, *races]):
                 if races_s > self.options.checks.data_race_patience_s:
                     break
                 start = time.monotonic()
@@ -371,14 +395,25 @@ class Runner:
                 check_s = time.monotonic() - start
                 self._long[handle] = self._call_s_in(check_s)
                 races_s += check_s if number >= len(checks) else 0.0
-                if handle not in self._hopeless and (call_s := self._hopeless_s(handle, check_s)):
+                if part is Part.REST or handle in self._hopeless:
+                    continue
+                if call_s := self._hopeless_s(handle, check_s):
                     self._hopeless[handle] = call_s
-                    if not whole:
-                        self._unchecked.add(handle)
+                    if part is Part.FIRST:
                         return None
         except RequestFailed as failed:
             return failed.failure
         return None
+
+    def _checks_of(self, handle: int, part: Part) -> tuple[list[protocol.Verify], list[protocol.Verify]]:
+        """Return the checks of a part, some of which run again after the others, and those that look for races."""
+        assert self._task is not None
+        first, every = self._prepared.repeated, range(len(self._task.checks))
+        if part is Part.FIRST:
+            return [protocol.Verify(handle, i) for i in first], []
+        made = [i for i in every if part is Part.WHOLE or i not in first]
+        again = first if self.options.checks.repeated else ()
+        return [protocol.Verify(handle, i) for i in (*made, *again)], self._race_checks(handle)
 
     def _race_checks(self, handle: int) -> list[protocol.Verify]:
         """Return the checks that look for races: none on a single core, or on devices, which run in parallel anyway."""
@@ -387,10 +422,16 @@ class Runner:
         checks, single = cycle(self._prepared.telling), len(self.cores) == 1
         return [protocol.Verify(handle, i, races=single) for i in islice(checks, self.options.checks.data_race_calls)]
 
-    def _contender(self, handle: int, program: Program) -> Contender:
+    def _contender(self, handle: int, program: Program, *, proven: bool) -> Contender:
         """Return a right program that is to be timed; one pair times a hopeless one."""
         call_s = self._hopeless.get(handle, self._long.get(handle, 0.0))
-        return Contender(handle, program, call_s, once=handle in self._hopeless)
+        return Contender(handle, program, call_s, once=handle in self._hopeless, proven=proven)
+
+    def _prove(self, contender: Contender) -> None:
+        """Make the checks that a contender lacks: it is proven then, or has a failure."""
+        part = Part.WHOLE if contender.once else Part.REST
+        contender.failure = self._check_fairly(contender.handle, contender.program, part)
+        contender.proven = contender.failure is None
 
     def _call_s_in(self, check_s: float) -> float:
         """Return how long the call of a check took, beside the comparison; 0 for less than :data:`LONG_CALL_S`."""
@@ -410,13 +451,13 @@ class Runner:
     def _check_once_more(self, contender: Contender) -> Failure | None:
         """Check a program after its thousands of calls: the state it keeps between calls may have gone wrong by then.
 
-        A hopeless program that was not checked and cannot win stays unchecked; a program that only looked hopeless gets
-        all of its checks. Where no check is repeated, this one is not.
+        A program that was not proven has lost and stays so, unless it only looked hopeless. Where no check is repeated,
+        this one is not.
         """
-        if contender.handle in self._unchecked:
-            if contender.ratio().median * self.options.checks.hopeless_factor <= 1.0:
-                return None
-            return self._check(contender.handle, contender.program, whole=True)
+        if not contender.proven:
+            if contender.once and contender.ratio().median * self.options.checks.hopeless_factor > 1.0:
+                self._prove(contender)
+            return contender.failure
         if not self.options.checks.repeated:
             return None
         try:
@@ -463,7 +504,7 @@ class Runner:
             return RunResult(None, failure)
         assert contender is not None
         assert self._task is not None
-        unchecked = self._task.silent or contender.handle in self._unchecked
+        unchecked = self._task.silent or not contender.proven
         verdict = Verdict.NOT_CHECKED if unchecked else Verdict.RIGHT
         return RunResult(contender.timing(), None, self._prepared.constant_outputs, verdict=verdict)
 

@@ -112,3 +112,26 @@ def is_decided(first: Interval, second: Interval) -> bool:
     """
     reached = min(first.coverage, second.coverage) >= CONFIDENCE
     return reached and (first.high < second.low or second.high < first.low)
+
+
+def likely_spread(spreads: Sequence[float]) -> float:
+    """Return the factor by which two values are seldom both off from their median to the same side.
+
+    Args:
+        spreads: The larger over the smaller of two values each. All values are independent and, relative to their
+            medians, of one distribution. One of the spreads may be that of the two values that are judged.
+
+    Returns:
+        One of the widest spreads; infinity where there are too few, fewer than six.
+
+    Where one value is off by more than ``x`` to that side with probability ``p``, two values are at least ``x`` apart
+    with probability ``p`` or more. So ``p`` beyond the ``j``-th widest of ``k`` spreads is at most the ``j``-th
+    smallest of ``k`` uniform variables, whose mean square is ``j (j + 1) / ((k + 1) (k + 2))``: the chance that both
+    values are off by more. The largest ``j`` is taken for which it is at most ``1 - CONFIDENCE``.
+
+    Source: David & Nagaraja, "Order Statistics" (2003), section 2.2: uniform order statistics have Beta distributions.
+    """
+    others = max(0, len(spreads) - 1)
+    allowed = (1 - CONFIDENCE) * (others + 1) * (others + 2)
+    rank = int((math.sqrt(1 + 4 * allowed) - 1) / 2)
+    return sorted(spreads)[-rank] if rank else math.inf

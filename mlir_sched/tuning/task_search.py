@@ -371,7 +371,7 @@ def demand_of(task: Task) -> Demand | None:
 
 
 def _observation(trace: Trace, outcome: Outcome, untuned: Timing) -> Observation:
-    """Return what a strategy learns from an outcome; from one that was not checked, the strategy may not start."""
+    """Return what a strategy learns from an outcome, whether its numbers were checked or not."""
     return Observation(trace, seconds_against(outcome.timing, untuned), proven=outcome.valid is not None)
 
 

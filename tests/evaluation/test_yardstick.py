@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import CompileAndRun
 from mlir_sched.evaluation.yardstick import FAST, SLOW_S
-from mlir_sched.outcome import Timing, Verdict
-from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.outcome import Outcome, Timing, Verdict
+from mlir_sched.runner import BaselineError, Places, Runner, RunResult
 
 TASK = task_of("matmul", DISPATCH)
 UNTUNED = b"untuned"
@@ -32,16 +33,21 @@ class Machine:
         broken: A program that fails as a baseline.
         unchecked: A program that is timed without all checks.
         baselines: What programs were timed with, session by session.
+        places: What they competed for, session by session.
     """
 
     seconds: dict[bytes, float]
     broken: bytes = b""
     unchecked: bytes = b""
     baselines: list[bytes] = field(default_factory=list)
+    places: list[Places | None] = field(default_factory=list)
 
-    def measure(self, baseline: Any, candidates: Sequence[Any], checks: object) -> tuple[Timing, Sequence[RunResult]]:
+    def measure(
+        self, baseline: Any, candidates: Sequence[Any], checks: object, *, places: Places | None = None
+    ) -> tuple[Timing, Sequence[RunResult]]:
         del checks
         self.baselines.append(baseline.vmfb)
+        self.places.append(places)
         if baseline.vmfb == self.broken:
             raise BaselineError("it crashes")
         unit_s = self.seconds[baseline.vmfb]
@@ -82,14 +88,18 @@ def evaluate(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that evaluates rounds of scripts on a machine, and returns the ratios of the last round."""
 
     def run(
-        machine: Machine, *rounds: Sequence[str], code: CompiledCode | None = None, valid: bool = False
+        machine: Machine,
+        *rounds: Sequence[str],
+        code: CompiledCode | None = None,
+        valid: bool = False,
+        known: Mapping[str, Outcome] = MappingProxyType({}),
     ) -> list[float | None]:
         monkeypatch.setattr("mlir_sched.evaluation.evaluator.CompilerPool", lambda *_, **__: Pool())
-        monkeypatch.setattr(Runner, "measure", lambda _, *arguments: machine.measure(*arguments))
+        monkeypatch.setattr(Runner, "measure", lambda _, *args, **kwargs: machine.measure(*args, **kwargs))
         monkeypatch.setattr(Runner, "spare_cores", lambda _: ())
         with CompileAndRun((), code=code) as evaluator:
             for scripts in rounds:
-                outcomes = dict(evaluator.evaluate(TASK, scripts, {}))
+                outcomes = dict(evaluator.evaluate(TASK, scripts, known))
         found = [outcomes[index].valid if valid else outcomes[index].timing for index in range(len(scripts))]
         return [each.ratio if each else None for each in found]
 
@@ -169,3 +179,34 @@ def test_what_was_far_faster_by_luck_alone_is_no_yardstick(evaluate: Any) -> Non
     machine = LuckyMachine({UNTUNED: 0.1, b"a": 0.15 / FAST, b"c": 0.04}, met={b"c"})
     assert evaluate(machine, ["a"], ["c"]) == pytest.approx([2.5])
     assert machine.baselines[-1] == UNTUNED
+
+
+KNOWN = {
+    "slow": Outcome(timing(3.0), None, "slow", verdict=Verdict.RIGHT),
+    "unchecked": Outcome(timing(9.0), None, "unchecked"),
+    "fast": Outcome(timing(12.0), None, "fast", verdict=Verdict.RIGHT),
+    "medium": Outcome(timing(4.0), None, "medium", verdict=Verdict.RIGHT),
+    "wrong": Outcome(None, Failure(FailureClass.WRONG_RESULT, "3 of 9 elements are too far off"), "wrong"),
+}
+
+
+def test_scripts_compete_with_the_fastest_right_ones_of_their_task_for_as_many_places_as_scripts_stay(
+    evaluate: Any,
+) -> None:
+    machine = Machine({UNTUNED: 1e-3, b"a": 1e-3})
+    evaluate(machine, ["a"], code=CompiledCode(2), known=KNOWN)
+    evaluate(machine, ["a"], known=KNOWN)
+    alone, few, _, every = machine.places
+    assert alone is every is None, "where no script stays, none is of more use than others"
+    assert few is not None
+    assert few.count == 2
+    assert few.held == pytest.approx((11.998, 3.998))
+
+
+def test_beside_a_fast_script_the_places_are_relative_to_it(evaluate: Any) -> None:
+    machine = Machine(SLOW)
+    evaluate(machine, ["b"], ["c"], code=CompiledCode(3), known=KNOWN)
+    assert machine.baselines[-1] == b"b"
+    places = machine.places[-1]
+    assert places is not None
+    assert places.held == pytest.approx((1.1998, 0.3998, 0.2998))

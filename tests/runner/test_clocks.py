@@ -45,8 +45,8 @@ class Row:
 
 
 SAMPLES = SampleOptions(2e-3, 1, 1_000_000, inf, 0.0, False, 16, 0.08)
-RACING = RacingOptions(0.15, 6, 5.0, 2, 0.015, False, 2.0, 2.0)
-CHECKS = CheckOptions(4, 4, 5.0, True, 4.0, False)
+RACING = RacingOptions(0.15, 6, 5.0, 2, 0.03, False, 2.0)
+CHECKS = CheckOptions(4, 4, 5.0, True, 4.0)
 
 
 def timeouts(call_s: float) -> TimeoutOptions:
@@ -55,8 +55,8 @@ def timeouts(call_s: float) -> TimeoutOptions:
 
 ON_EVENTS = Row(
     SampleOptions(0.06, 24, 64, 1.0, 0.3, True, 16, 0.08),
-    RacingOptions(2.5, 3, 10.0, 2, 0.02, False, 1.5, 2.0),
-    CheckOptions(4, 4, 5.0, True, 8.0, False),
+    RacingOptions(2.5, 3, 10.0, 2, 0.02, False, 2.0),
+    CheckOptions(4, 4, 5.0, True, 8.0),
     timeouts(30.0), 0, EventsSetup, "dispatch-events", 10.0, 8.0, 8,
 )  # fmt: skip
 ON_CALLS = Row(
@@ -86,11 +86,8 @@ def test_a_search_has_the_options_of_its_clock(driver: Driver, threads: int, row
 @each_row
 def test_the_last_sessions_are_longer(driver: Driver, threads: int, row: Row) -> None:
     options = RunnerOptions.final(driver, threads=threads)
-    racing = row.racing
-    assert options.racing == RacingOptions(
-        row.final_s, row.final_pairs, 6.0, 6, racing.precision, True, racing.slow_factor, 2.0
-    )
-    assert options.checks == CheckOptions(4, 4, 30.0, True, row.checks.hopeless_factor, True)
+    assert options.racing == RacingOptions(row.final_s, row.final_pairs, 6.0, 6, row.racing.precision, True, 2.0)
+    assert options.checks == CheckOptions(4, 4, 30.0, True, row.checks.hopeless_factor)
     assert options.timeouts == row.timeouts
 
 

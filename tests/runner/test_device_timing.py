@@ -47,7 +47,7 @@ CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backend
 FAST = replace(
     RunnerOptions.for_device(Driver("vulkan", EVENTS)),
     samples=SampleOptions(least_s=0.06, min_calls=4, max_calls=4, overhead_s=0.3),
-    racing=RacingOptions(budget_s=0.1, min_pairs=1, patience_s=10.0, precision=0.02, slow_factor=1.5),
+    racing=RacingOptions(budget_s=0.1, min_pairs=1, patience_s=10.0, precision=0.02),
 )
 
 TWO_DISPATCHES = """

@@ -1,7 +1,8 @@
 """The distribution of measuring time, with a simulated machine: no process, no clock but its own."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.runner.options import RacingOptions, RunnerOptions, SampleOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
-from mlir_sched.runner.race import Contender, Race, baseline_timing, independent_ratios, kept_pairs
+from mlir_sched.runner.race import Contender, Places, Race, baseline_timing, independent_ratios, kept_pairs
 from mlir_sched.runner.statistics import median_interval
 from mlir_sched.targets.target import LOCAL, Driver
 
@@ -53,23 +54,145 @@ class Machine:
         return Pair(baseline, own, quiet)
 
 
-def run(machine: Machine, *, options: RunnerOptions | None = None) -> dict[int, Contender]:
+def run(
+    machine: Machine,
+    *,
+    options: RunnerOptions | None = None,
+    places: Places | None = None,
+    spreads: deque[float] | None = None,
+    seed: int = 1,
+) -> dict[int, Contender]:
     contenders = [Contender(handle, PROGRAM) for handle in machine.call_s]
     options = options or RunnerOptions()
-    Race(machine.ask_pairs, machine.warm, options, BASELINE_S, seed=1).run(contenders)
+    arguments = machine.ask_pairs, machine.warm, options, BASELINE_S
+    Race(*arguments, seed=seed, places=places, spreads=spreads).run(contenders)
     return {c.handle: c for c in contenders}
 
 
-def test_clear_losers_get_two_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    contenders = run(Machine({1: 1e-3, 2: 26e-3, 3: 3e-3}, monkeypatch))
-    assert len(contenders[2].pairs) == 2
-    assert len(contenders[3].pairs) == 2
+SEVERAL = dict.fromkeys(range(10, 17), 1e-3)
+"""Further programs, by whose pairs two pairs of another one are judged."""
+
+
+@pytest.mark.parametrize("slower", [1.15, 2.0, 26.0])
+def test_clear_losers_get_two_pairs_where_others_show_how_far_pairs_are_off(
+    monkeypatch: pytest.MonkeyPatch, slower: float
+) -> None:
+    contenders = run(Machine({1: 1e-3 * slower, **SEVERAL}, monkeypatch))
+    assert len(contenders[1].pairs) == 2
+    assert min(len(contenders[handle].pairs) for handle in SEVERAL) >= 6
+
+
+def test_beside_few_others_a_clear_loser_gets_the_pairs_of_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    contenders = run(Machine({1: 1e-3, 2: 3e-3}, monkeypatch, noise=0.03))
+    assert len(contenders[2].pairs) == 6
+    assert len(contenders[1].pairs) > 6
+
+
+@pytest.mark.parametrize(("spread", "pairs"), [(1.02, 2), (4.0, 6)])
+def test_what_earlier_races_showed_of_two_pairs_counts(
+    monkeypatch: pytest.MonkeyPatch, spread: float, pairs: int
+) -> None:
+    spreads = deque([spread] * 20, maxlen=24)
+    contenders = run(Machine({1: 1e-3, 2: 2e-3}, monkeypatch), spreads=spreads)
+    assert len(contenders[2].pairs) == pairs
+    assert spreads[-1] < 1.2, "this race shows what follows it"
+    assert list(spreads).count(spread) < 20
+
+
+def test_what_is_clearly_slower_than_the_programs_that_hold_all_places_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, options = {1: 1e-3, 2: 1.001e-3, 3: 1.4e-3}, RunnerOptions(racing=RacingOptions(precision=1e-9))
+    for held, few in [((0.9, 1.1), {3}), ((0.9, 1.1, 0.8), {3}), ((1.1, 1.2), {1, 2, 3}), ((5.0,), {3})]:
+        contenders = run(Machine(times, monkeypatch, noise=0.005), options=options, places=Places(2, held))
+        assert {handle for handle, c in contenders.items() if len(c.pairs) == 6} == few, held
+
+
+def test_nothing_loses_before_as_many_are_measured_as_there_are_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    contenders = run(Machine({1: 1e-3, 2: 2e-3, 3: 4e-3}, monkeypatch, noise=0.03), places=Places(3))
+    assert min(len(c.pairs) for c in contenders.values()) > 6
+
+
+@pytest.mark.parametrize("others", [1, 5])
+def test_a_program_that_is_as_fast_as_what_holds_the_place_seldom_loses(
+    monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    """Its place is held by a program of its own speed; the others are far from it, so that only their spread counts."""
+    lost, runs, options = 0, 300, RunnerOptions(racing=RacingOptions(budget_s=0.03))
+    for seed in range(runs):
+        times = {1: 1e-3, **dict.fromkeys(range(2, 2 + others), 5e-4)}
+        machine = Machine(times, monkeypatch, noise=0.03, seed=seed)
+        found = run(machine, options=options, places=Places(others + 1, (1.0,)), seed=seed)
+        lost += len(found[1].pairs) == (2 if others > 1 else 6)
+    assert lost / runs <= 0.05
+
+
+@dataclass
+class Checks:
+    """Programs some of which are wrong, and in which order they were checked."""
+
+    wrong: Collection[int] = ()
+    made: list[int] = field(default_factory=list)
+
+    def prove(self, contender: Contender) -> None:
+        self.made.append(contender.handle)
+        if contender.handle in self.wrong:
+            contender.failure = Failure(FailureClass.WRONG_RESULT, "3 of 9 elements are too far off")
+        contender.proven = contender.failure is None
+
+
+def run_unproven(machine: Machine, checks: Checks, places: Places) -> dict[int, Contender]:
+    contenders = [Contender(handle, PROGRAM, proven=False) for handle in machine.call_s]
+    arguments = machine.ask_pairs, machine.warm, RunnerOptions(), BASELINE_S
+    Race(*arguments, seed=1, places=places, prove=checks.prove).run(contenders)
+    return {c.handle: c for c in contenders}
+
+
+TENTHS = {handle: 1e-3 * (1 + 0.1 * handle) for handle in range(10)}
+"""Programs of which each is slower than the one before."""
+
+
+def test_programs_that_may_win_a_place_are_proven_the_fastest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks()
+    contenders = run_unproven(Machine(TENTHS, monkeypatch, noise=0.003), checks, Places(2))
+    assert checks.made == [0, 1]
+    assert [handle for handle, c in contenders.items() if c.proven] == [0, 1]
+    assert {len(contenders[handle].pairs) for handle in range(3, 10)} == {2}
+
+
+def test_a_wrong_program_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks(wrong={0, 2})
+    contenders = run_unproven(Machine(TENTHS, monkeypatch, noise=0.003), checks, Places(2))
+    assert checks.made == [0, 1, 2, 3]
+    assert [handle for handle, c in contenders.items() if c.proven] == [1, 3]
+    assert min(len(contenders[handle].pairs) for handle in (1, 3)) >= 6
+
+
+def test_no_program_is_proven_that_is_slower_than_those_that_hold_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks()
+    contenders = run_unproven(Machine(TENTHS, monkeypatch, noise=0.003), checks, Places(2, (1.5, 2.0)))
+    assert checks.made == []
+    assert {len(c.pairs) for c in contenders.values()} == {2}
+    assert not any(c.failure for c in contenders.values())
+
+
+def test_a_place_of_a_program_that_fails_while_it_is_timed_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, checks = Machine(TENTHS, monkeypatch, noise=0.003), Checks()
+    ask_pairs = machine.ask_pairs
+
+    def failing(contender: Contender, request: SamplePairs) -> tuple[Pair, ...]:
+        if contender.handle == 0 and contender.pairs:
+            raise RequestFailed(Failure(FailureClass.RUN_CRASH, "gone"))
+        return ask_pairs(contender, request)
+
+    monkeypatch.setattr(machine, "ask_pairs", failing)
+    contenders = run_unproven(machine, checks, Places(1))
+    assert checks.made == [0, 1]
+    assert contenders[0].failure is not None
     assert len(contenders[1].pairs) >= 6
 
 
 @pytest.mark.parametrize(
     ("driver", "call_s", "pairs"),
-    [(LOCAL, 2.5, 1), (LOCAL, 0.5, 2), (FIXED_VULKAN.driver, 5.0, 1), (FIXED_VULKAN.driver, 1.5, 2)],
+    [(LOCAL, 2.5, 1), (LOCAL, 0.5, 3), (FIXED_VULKAN.driver, 5.0, 1), (FIXED_VULKAN.driver, 1.5, 2)],
 )
 def test_a_first_look_at_a_slow_program_is_short(
     monkeypatch: pytest.MonkeyPatch, driver: Driver, call_s: float, pairs: int
@@ -79,10 +202,10 @@ def test_a_first_look_at_a_slow_program_is_short(
 
 
 def test_programs_slower_than_the_baseline_lose_even_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(run(Machine({1: 10e-3}, monkeypatch))[1].pairs) == 2
+    assert len(run(Machine({1: 10e-3}, monkeypatch), places=Places(held=(1.0,)))[1].pairs) == 6
 
 
-def test_near_ties_get_more_than_their_budget_and_decided_ones_less(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_near_ties_get_their_budget_and_decided_ones_less(monkeypatch: pytest.MonkeyPatch) -> None:
     contenders = run(Machine({1: 0.500e-3, 2: 0.502e-3, **dict.fromkeys(range(3, 20), 0.0006)}, monkeypatch))
     assert min(len(contenders[h].pairs) for h in (1, 2)) > max(len(contenders[h].pairs) for h in range(3, 20))
 

@@ -19,6 +19,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import (
     BaselineError,
     CheckOptions,
+    Places,
     RacingOptions,
     Runner,
     RunnerOptions,
@@ -45,6 +46,11 @@ ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
 def timing_of(result: RunResult) -> Timing:
     assert result.timing is not None
     return result.timing
+
+
+def competing(runner: Runner, baseline: Program, candidate: Program, places: Places) -> RunResult:
+    _, (result,) = runner.measure(baseline, [candidate], CHECKS, places=places)
+    return result
 
 
 def requests_of(monkeypatch: pytest.MonkeyPatch) -> list[object]:
@@ -176,6 +182,70 @@ def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones
     assert [request.check for request in verified] == [*range(len(CHECKS)), *again, *racing, *again]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(("telling", "first"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
+def test_a_candidate_that_competes_for_places_gets_its_first_checks_and_the_rest_where_it_may_win(
+    monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], first: list[int], lost: bool
+) -> None:
+    asked: list[object] = []
+
+    def ask(_: client.RunnerClient, request: object, *limits: object) -> object:
+        del limits
+        asked.append(request)
+        if isinstance(request, protocol.SamplePairs):
+            return (protocol.Pair(1e-3, 1e-3, quiet=True),) * request.pairs
+        if isinstance(request, protocol.Prepare):
+            return protocol.Prepared(1e-3, 1e-3, None, telling=telling)
+        return 1e-3 if isinstance(request, protocol.Warm) else None
+
+    monkeypatch.setattr(client.RunnerClient, "ask", ask)
+    monkeypatch.setattr(client.RunnerClient, "start", lambda _: None)
+    program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
+    with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=1))) as runner:
+        monkeypatch.setattr(runner, "_check_races", True)
+        result = competing(runner, program, program, Places(held=(2.0,) if lost else ()))
+    sampled = next(i for i, request in enumerate(asked) if isinstance(request, protocol.SamplePairs))
+    checks = [[r.check for r in part if isinstance(r, protocol.Verify)] for part in (asked[:sampled], asked[sampled:])]
+    others = [index for index in range(len(CHECKS)) if index not in first]
+    assert checks == [first, [] if lost else [*others, *first, telling[0], *first]]
+    assert result.verdict is (Verdict.NOT_CHECKED if lost else Verdict.RIGHT)
+
+
+WRONG = ("missing_fill", "skipped_tail", "overwritten_input", "one_wrong_element", "right_for_zeros", "stale_state")
+
+
+def test_of_candidates_that_may_win_a_place_none_is_right_that_is_wrong(runner: Runner, matmul: Compiled) -> None:
+    names = ("right", *WRONG, "wrong_later", "right")
+    _, results = runner.measure(matmul("right"), [matmul(n) for n in names], CHECKS, places=Places(len(names)))
+    assert [result.verdict for result in results] == [
+        Verdict.WRONG if name in (*WRONG, "wrong_later") else Verdict.RIGHT for name in names
+    ]
+
+
+def test_candidates_that_win_no_place_are_known_to_be_wrong_or_to_be_unchecked(
+    runner: Runner, matmul: Compiled
+) -> None:
+    names = ("right", *WRONG, "right")
+    places = Places(1, (1000.0,))
+    _, results = runner.measure(matmul("right"), [matmul(name) for name in names], CHECKS, places=places)
+    right, stale = results[0], results[names.index("stale_state")]
+    assert all(result.valid is None for result in results)
+    assert right.verdict is stale.verdict is Verdict.NOT_CHECKED, "its first results are right"
+    assert timing_of(right).samples >= 2
+    found = {name for name, result in zip(names, results, strict=True) if result.verdict is Verdict.WRONG}
+    assert found == set(WRONG) - {"stale_state"}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
+def test_a_race_is_rejected_where_a_candidate_may_win_and_else_nothing_is_claimed(
+    runner: Runner, compiled: Callable[[str], bytes]
+) -> None:
+    free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
+    assert failure_of(competing(runner, free, race, Places())).kind == FailureClass.WRONG_RESULT
+    slow = competing(runner, free, race, Places(held=(1000.0,)))
+    assert (slow.verdict, slow.failure, slow.valid) == (Verdict.NOT_CHECKED, None, None)
+
+
 def test_races_are_looked_for_wherever_there_are_two_cores() -> None:
     many = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3)))
     few = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3, data_race_threads=1)))
@@ -189,10 +259,11 @@ def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
 ) -> None:
     monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(1.0, 1.0, 1.0, 1.0, 1))
-    result = only(runner, matmul("right"), matmul("right"))
+    result = competing(runner, matmul("right"), matmul("right"), Places())
     assert timing_of(result).samples == 1
     assert result.verdict is Verdict.RIGHT
-    assert failure_of(only(runner, matmul("right"), matmul("stale_state"))).kind == FailureClass.WRONG_RESULT
+    stale = competing(runner, matmul("right"), matmul("stale_state"), Places())
+    assert failure_of(stale).kind == FailureClass.WRONG_RESULT
 
 
 def test_a_hopeless_candidate_is_timed_once_and_its_verdict_is_not_checked(
@@ -200,7 +271,7 @@ def test_a_hopeless_candidate_is_timed_once_and_its_verdict_is_not_checked(
 ) -> None:
     monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
-    result = only(runner, matmul("right"), matmul("right"))
+    result = competing(runner, matmul("right"), matmul("right"), Places())
     assert timing_of(result).samples == 1
     assert result.verdict is Verdict.NOT_CHECKED
     assert result.valid is None
@@ -212,7 +283,7 @@ def test_a_hopeless_candidate_gets_all_checks_where_numbers_are_claimed(
 ) -> None:
     monkeypatch.setattr(Runner, "_hopeless_s", lambda runner, handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
-    for options in (RunnerOptions.final(LOCAL), FAST.first_look):
+    for options in (RunnerOptions.final(LOCAL), FAST.first_look, FAST):
         with Runner(options) as whole:
             names = ("right", "stale_state")
             right, wrong = whole.measure(matmul("right"), [matmul(name) for name in names], CHECKS)[1]

@@ -20,6 +20,7 @@ from mlir_sched.runner import Runner, RunnerOptions, TimeoutOptions, client
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
+from mlir_sched.runner.runner import Part
 
 pytestmark = pytest.mark.alone
 
@@ -55,10 +56,10 @@ def test_innocent_program_is_tried_again_when_another_damaged_the_process(
     only(runner, matmul("right"), matmul("right"))
     check = runner._check
 
-    def check_in_damaged_process(handle: int, program: Program, *, whole: bool) -> Failure | None:
+    def check_in_damaged_process(handle: int, program: Program, part: Part) -> Failure | None:
         monkeypatch.setattr(runner, "_check", check)
         os.kill(pid_of(runner), signal.SIGSEGV)
-        return check(handle, program, whole=whole)
+        return check(handle, program, part)
 
     monkeypatch.setattr(runner, "_check", check_in_damaged_process)
     assert only(runner, matmul("right"), matmul("right")).failure is None

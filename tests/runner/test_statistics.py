@@ -6,6 +6,7 @@ from mlir_sched.runner.statistics import (
     FEWEST_VALUES,
     Interval,
     is_decided,
+    likely_spread,
     median_interval,
     median_ranks,
     ratio_interval,
@@ -76,3 +77,25 @@ def test_equal_distributions_are_rarely_called_decided() -> None:
     rng = np.random.default_rng(2)
     draws = rng.lognormal(0.0, 0.1, (1000, 2, 15))
     assert np.mean([is_decided(median_interval(a), median_interval(b)) for a, b in draws]) < 0.02
+
+
+@pytest.mark.parametrize(("count", "rank"), [(5, 0), (6, 1), (10, 1), (11, 2), (33, 7)])
+def test_of_more_spreads_more_of_the_widest_are_left_out(count: int, rank: int) -> None:
+    """For j = 7 of 32 others: 7 * 8 / (33 * 34) is just below 5 %."""
+    spreads = [1.0 + 0.01 * number for number in range(count)]
+    assert likely_spread(spreads) == (spreads[-rank] if rank else np.inf)
+    assert likely_spread(spreads[::-1]) == likely_spread(spreads)
+
+
+@pytest.mark.parametrize("others", [5, 12, 40])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_two_values_are_seldom_both_off_by_more_than_the_likely_spread(others: int, skewed: bool) -> None:
+    rng = np.random.default_rng(0)
+    off = np.zeros(2)
+    runs = 2000
+    for _ in range(runs):
+        draws = rng.lognormal(0.0, 0.05, (others + 1, 2))
+        values = np.exp(np.maximum(np.log(draws) * 3, np.log(draws))) if skewed else draws  # the median stays 1
+        spread = likely_spread(list(values.max(axis=1) / values.min(axis=1)))
+        off += values[0].max() * spread < 1.0, values[0].min() / spread > 1.0
+    assert max(off) / runs <= 0.05

@@ -1,4 +1,4 @@
-"""A time whose numbers were not checked is an observation, and nothing else: no best, no finalist, no start."""
+"""A time whose numbers were not checked is an observation, and nothing else: no best, no finalist."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_estimate_counts_where_nothing_is_run() -> None:
     assert Judged(timed(2.0, samples=0), None).valid is not None
 
 
-def test_a_model_learns_from_what_was_not_checked_and_no_candidate_is_made_from_it() -> None:
+def test_a_model_learns_from_what_was_not_checked_and_no_candidate_is_made_from_it_where_it_is_fast() -> None:
     found = [_observation(draw_trace(0), outcome, UNTUNED) for outcome in (UNKNOWN, RIGHT)]
     assert [each.proven for each in found] == [False, True]
     assert found[0].seconds == pytest.approx(1e-3 / 3)
@@ -97,4 +97,14 @@ def test_a_model_learns_from_what_was_not_checked_and_no_candidate_is_made_from_
     search.observe([Observation(fast, 1e-6, proven=False), Observation(slow, 1e-3)])
     started = {trace.key for trace in search._first_generation()}
     assert slow.key in started
+    assert fast.key not in started
+
+
+def test_candidates_are_made_from_slow_ones_whether_these_were_checked_or_not() -> None:
+    search = EvolutionarySearch(SPACE, np.random.default_rng(0), SharedCostModel(XGBoostModel()))
+    right, slow, fast = search.suggest(3)
+    search.observe([Observation(right, 1e-4), Observation(slow, 1e-3, proven=False)])
+    search.observe([Observation(fast, 1e-6, proven=False)])
+    started = {trace.key for trace in search._first_generation()}
+    assert {right.key, slow.key} <= started
     assert fast.key not in started
