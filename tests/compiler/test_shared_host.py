@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import iree_cases as cases
 import numpy as np
 import pytest
+from folders import SUPPORT
+from iree.compiler import ir
 
-from mlir_sched.compiler import CompilerPool
+from mlir_sched.compiler import CompilerPool, WorkerLimits
 from mlir_sched.compiler.compile_result import CompileResult
 from mlir_sched.compiler.linker import link_command
 from mlir_sched.compiler.version import compiler_program
 from mlir_sched.compiler.worker import linking
+from mlir_sched.compiler.worker_process import Worker, run_isolated
 from mlir_sched.errors import CompilerError
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.transform_scripts.script.form import script_context
 
 REMAINDER = """
 func.func @remainder(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
@@ -60,7 +65,7 @@ def compiled(
 
 
 @pytest.mark.promise
-@pytest.mark.sweep("landing", keep="remainder")
+@pytest.mark.sweep("landing", keep="softmax")
 @pytest.mark.parametrize(
     ("text", "flags"),
     [
@@ -98,17 +103,52 @@ def test_candidates_with_other_numbers_of_workgroups_share_a_host(chain_length: 
         np.testing.assert_allclose(product, a @ b, rtol=1e-5)
 
 
-@pytest.mark.promise
-def test_a_number_of_the_program_stays_where_it_equals_a_placeholder(tmp_path: Path) -> None:
+@pytest.fixture
+def with_a_placeholder(tmp_path: Path) -> str:
+    """Return a program with a number that equals a placeholder."""
     own = (
         "util.func public @own() -> i32 {\n %number = arith.constant 0x7FFFFF03 : i32\n util.return %number : i32\n}\n"
     )
-    source = cases.task_of(tmp_path, cases.MATMUL).source
-    head, tail = source.split("util.func public @task", 1)
+    head, tail = cases.task_of(tmp_path, cases.MATMUL).source.split("util.func public @task", 1)
+    return f"{head}{own}util.func public @task{tail}"
+
+
+@pytest.mark.promise
+def test_a_number_of_the_program_stays_where_it_equals_a_placeholder(with_a_placeholder: str) -> None:
     with CompilerPool(cases.FLAGS, workers=1) as pool:
-        for _, result in pool.compile(f"{head}{own}util.func public @task{tail}", [None, cases.GOOD_SCRIPT]):
+        for _, result in pool.compile(with_a_placeholder, [None, cases.GOOD_SCRIPT]):
             assert result.vmfb is not None, result.failure
             assert number_of(result.vmfb, "own") == 0x7FFFFF03
+
+
+@pytest.mark.landing
+def test_a_host_that_serves_one_candidate_alone_is_tried_once(
+    with_a_placeholder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    scripts = [None, cases.GOOD_SCRIPT]
+    assert run_isolated(cases.FLAGS, "compiler_jobs:binaries_made", with_a_placeholder, scripts, cases.FLAGS) == [2, 1]
+
+
+@pytest.mark.landing
+def test_a_link_that_fails_is_mended_and_not_what_a_process_said_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    task = cases.task_of(tmp_path, REMAINDER)
+    with Worker(cases.FLAGS) as worker:
+        worker.submit("compiler_jobs:tried_alone", task.source, cases.FLAGS)
+        result = worker.wait(WorkerLimits())
+        assert worker.said() == ""
+    (whole,) = compiled(task, None, flags=(*cases.FLAGS, WITH_LIBRARIES))
+    assert result.binary_hash == whole.binary_hash
+
+
+@pytest.mark.landing
+def test_a_program_that_is_not_valid_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    with pytest.raises(CompilerError, match="terminator"):
+        run_isolated(cases.FLAGS, "compiler_jobs:load_invalid_program")
 
 
 def number_of(vmfb: bytes, entry: str) -> int:
@@ -153,29 +193,72 @@ def test_a_user_who_asks_for_another_link_has_it(monkeypatch: pytest.MonkeyPatch
     assert link_command(cases.FLAGS) == ""
 
 
-class Program:
-    """Stands for a program without executables."""
+PROGRAM = """
+hal.executable private @dispatch {
+  hal.executable.variant public @embedded target(<"llvm-cpu", "embedded-elf-x86_64",
+      {target_triple = "x86_64-unknown-unknown-eabi-elf"}>) {
+    hal.executable.export public @dispatch ordinal(0) layout(#hal.pipeline.layout<bindings = [
+        #hal.pipeline.binding<storage_buffer>]>)
+    builtin.module {
+      llvm.func @dispatch() attributes {} {
+        llvm.return
+      }
+    }
+  }
+}
+"""
+REMAINDERS = "%x = llvm.mlir.zero : f32\n %y = arith.remf %x, %x : f32\n llvm.return"
+OBJECTS = '[#hal.executable.object<{path = "users.o"}>]'
 
-    regions = ()
 
-    def clone(self) -> Program:
-        return Program()
+@pytest.fixture
+def linked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[bool]]:
+    """Return a function that makes the binaries of a program, and returns for each try whether it had the libraries."""
 
+    def of(text: str, *, failing: tuple[bool, ...] = ()) -> list[bool]:
+        tries = list[bool]()
 
-def test_a_link_that_fails_for_another_reason_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    program, with_libraries, rejected = Program(), list[bool](), True
+        def run_phases(tried: object, *_: str) -> None:
+            tries.append(tried is module)
+            if tries[-1] in failing:
+                raise CompilerError("no link")
 
-    def run_phases(module: Program, *_: str) -> None:
-        with_libraries.append(module is program)
-        if rejected or module is not program:
-            raise CompilerError("no link")
+        monkeypatch.setattr(linking, "run_phases", run_phases)
+        with script_context(), ir.Location.unknown():
+            module = ir.Module.parse(text).operation
+            linking.with_binaries(module, str(module))
+        return tries
 
     monkeypatch.setattr(linking, "_with_libraries", set())
     monkeypatch.setattr(linking, "process_flags", lambda: cases.FLAGS)
-    monkeypatch.setattr(linking, "run_phases", run_phases)
+    return of
+
+
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        pytest.param("llvm.return", REMAINDERS, id="remainder"),
+        pytest.param("x86_64-unknown-unknown-eabi-elf", "x86_64-linux-gnu", id="triple"),
+        pytest.param("}>) {", f"}}>) objects({OBJECTS}) {{", id="objects"),
+        pytest.param("attributes {}", f"attributes {{hal.executable.objects = {OBJECTS}}}", id="objects-of-function"),
+    ],
+)
+def test_a_program_that_may_need_more_than_its_own_code_is_linked_as_iree_does(
+    place: str, other: str, linked: Callable[..., list[bool]]
+) -> None:
+    assert place in PROGRAM
+    assert linked(PROGRAM) == [False]
+    assert linked(PROGRAM.replace(place, other)) == [True]
+
+
+def test_a_link_that_fails_is_not_tried_again_for_a_task(linked: Callable[..., list[bool]]) -> None:
     with pytest.raises(CompilerError):
-        linking.with_binaries(program, "source")
-    rejected = False
-    for _ in range(2):
-        assert linking.with_binaries(program, "source") is program
-    assert with_libraries == [False, True, False, True, True]
+        linked(PROGRAM, failing=(False, True))
+    assert linked(PROGRAM) == [True]
+
+
+def test_a_target_without_the_form_of_another_link_is_linked_as_iree_does(
+    linked: Callable[..., list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linking, "_ALONE", "no attribute")
+    assert linked(PROGRAM) == [True]

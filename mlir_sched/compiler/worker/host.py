@@ -7,7 +7,7 @@ is compiled with placeholders for the numbers, from any candidate, so that equal
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from iree.compiler import ir
@@ -40,7 +40,7 @@ class Host:
     def __init__(self, module: Any, binary: Any) -> None:
         self._module, self._binary = module, binary
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
         """Whether the binary has its place, and the placeholders are the numbers of every dispatch and nothing else."""
         dispatches = [op for op in walk(self._module) if _callee(op) == _DISPATCH]
@@ -83,10 +83,9 @@ def finished(module: Any, source: str, chain: Chain | None) -> bytes:
     Raises:
         CompilerError: The compiler rejects the program.
     """
-    counts = counts_of(module)
-    if counts is None:
+    counts, hosts, whole = counts_of(module), _hosts(source, chain), None
+    if counts is None or (hosts and not hosts[0].is_whole):
         return _whole(with_binaries(module, source))
-    hosts, whole = _hosts(source, chain), None
     if hosts:
         _drop_host(module)
     else:
@@ -96,15 +95,14 @@ def finished(module: Any, source: str, chain: Chain | None) -> bytes:
     (binary,) = [op.attributes["data"] for op in declarations(module) if op.name == _BINARY]
     if whole is not None:
         run_phases(module, HAL, VM)
-        host = Host(module, binary)
-        if not host.is_whole:
+        hosts.append(Host(module, binary))
+        if not hosts[0].is_whole:
             return _whole(with_binaries(whole, source))
-        hosts.append(host)
     return hosts[0].program(binary, counts)
 
 
 def counts_of(module: Any) -> tuple[int, int, int] | None:
-    """Return the numbers of workgroups of a program's dispatch after translation; None where they depend on values."""
+    """Return the numbers of workgroups of a program's only dispatch after translation; None if values decide them."""
     found = [tuple(map(_constant, op.operands)) for op in _returns(module)]
     match found:
         case [(int(x), int(y), int(z))]:

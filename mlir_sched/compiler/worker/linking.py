@@ -4,9 +4,11 @@ IREE 3.13 adds musl and the ukernels' library to every embedded executable, comp
 dispatch, and lets the linker drop what the dispatch does not call: as a rule all of it, for half of the time that a
 small candidate takes (LLVMCPUTarget.cpp, ``serializeExecutable``). To an executable for the system's linker it adds
 neither. With IREE's own linker in the place of the system's (``compiler/linker.py``), a dispatch that calls nothing of
-these libraries becomes the same binary. One that does has no link, and is compiled with the libraries.
+these libraries becomes the same binary. Where one that does is not known by its task's program, it has no link; it is
+compiled again with the libraries, and so are all others of the task from then on.
 """
 
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -19,12 +21,18 @@ from mlir_sched.errors import CompilerError
 
 _VARIANT = "hal.executable.variant"
 _EMBEDDED = '#hal.executable.target<"llvm-cpu", "embedded-elf-'
+_TRIPLE = '-unknown-unknown-eabi-elf"'
+"""End of the triple that IREE gives an embedded executable (LLVMTargetOptions.cpp); a program may name another one."""
 _OF_LINKING = ("link_embedded", "link_static", "link_ukernel_bitcode", "debug_symbols", "sanitizer")
 """Attributes of targets that ask for another link than the usual one."""
+_OF_LIBRARIES = ("#hal.executable.object<", "arith.remf")
+"""What a task's program has that needs the libraries: files to be linked with, as the libraries' definitions win over
+theirs, and remainders, for which LLVM calls musl."""
 _CLOSING, _ALONE = "}>", ", link_embedded = false, link_ukernel_bitcode = false}>"
 _UNWINDING = "#llvm.uwtableKind<sync>"
 """Puts frames where an embedded executable has them: there the query function has such an attribute, ``async``, and
 another one none. ``async`` would give a dispatch other frames on AArch64."""
+_STDERR = 2
 _with_libraries: set[int] = set()  # hashes of sources of which nothing is linked alone any more
 
 
@@ -33,28 +41,31 @@ def with_binaries(module: Any, source: str) -> Any:
 
     Args:
         module: The program after phase ``executable-targets``, which may be changed.
-        source: The task's program, for which is remembered whether it needs the libraries.
+        source: The task's program; once a program of it is not linked alone, none is tried again.
 
     Raises:
         CompilerError: The compiler rejects the program.
     """
     command = link_command(process_flags())
-    if command and hash(source) not in _with_libraries and _may_be_linked_alone(module):
-        alone = module.clone()
-        _link_alone(alone)
-        with suppress(CompilerError), system_linker(command):
+    if command and hash(source) not in _with_libraries and _may_be_linked_alone(module, source):
+        alone, said_bytes = module.clone(), os.fstat(_STDERR).st_size
+        with suppress(CompilerError, ir.MLIRError), system_linker(command):
+            _link_alone(alone)
             run_phases(alone, TARGETS, HAL)
             return alone
-    run_phases(module, TARGETS, HAL)  # where this fails, too, the reason is not a call of the libraries
-    _with_libraries.add(hash(source))
+        _with_libraries.add(hash(source))
+        with suppress(OSError):  # no file, outside of a worker
+            os.ftruncate(_STDERR, said_bytes)  # should the process die later, this link is not why
+    run_phases(module, TARGETS, HAL)
     return module
 
 
-def _may_be_linked_alone(module: Any) -> bool:
-    """Say whether all executables of a program are embedded ones with the usual link."""
+def _may_be_linked_alone(module: Any, source: str) -> bool:
+    """Say whether executables are embedded ones with the usual link, and nothing in the task's program needs more."""
     targets = [str(op.attributes["target"]) for op in declarations(module) if op.name == _VARIANT]
-    usual = [each.startswith(_EMBEDDED) and each.endswith(_CLOSING) for each in targets]
-    return all(usual) and not any(part in each for each in targets for part in _OF_LINKING)
+    usual = [each.startswith(_EMBEDDED) and _TRIPLE in each and each.endswith(_CLOSING) for each in targets]
+    asked = any(part in each for each in targets for part in _OF_LINKING)
+    return all(usual) and not asked and not any(part in source for part in _OF_LIBRARIES)
 
 
 def _link_alone(module: Any) -> None:

@@ -7,6 +7,7 @@ generation limits) cannot be set per session, and others leak from one session i
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -101,8 +102,15 @@ class Compilation:
         self._check(self._invocation.parse_source(source))
 
     def load(self, module: Any) -> None:
-        """Load an operation of the session's context; the caller keeps the operation, which is changed in place."""
-        self._invocation.import_module(module)
+        """Load an operation of the session's context; the caller keeps the operation, which is changed in place.
+
+        Raises:
+            CompilerError: The operation is not valid.
+        """
+        with suppress(RuntimeError):
+            self._invocation.import_module(module)
+            return
+        self._check(succeeded=False)
 
     def run(self, start: str, stop: str) -> None:
         """Run the phases after ``start`` up to and including ``stop``.
