@@ -41,7 +41,8 @@ class CompileResult:
         binary_hash: Hash of host and device code; equal for candidates that give equal code. Empty after a failure.
         seconds: Wall-clock time of compiling the candidate, without waiting for a free worker.
         code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``); empty after a failure.
-        launch: How a device with threads launches the dispatch; None on any other, and where it depends on values.
+        launch: How a device with threads launches the dispatch; None on any other, where it depends on values, and
+            where there are several dispatches.
     """
 
     vmfb: bytes | None

@@ -56,11 +56,11 @@ class GpuTimes:
             PtxError: The code or its launch cannot be read.
         """
         assert result.vmfb is not None
+        code = device_code(result.vmfb)
+        kernel = read_kernel(code)
         if result.launch is None:
             raise PtxError("the number of workgroups depends on values of the program")
-        code = device_code(result.vmfb)
         assembled = assemble(self._assembler, code, self._architecture)
-        kernel = read_kernel(code)
         if script and assembled.spilled_bytes:
             raise AssemblyError(f"{assembled.spilled_bytes} bytes of registers are spilled to memory")
         if dropped := why_dropped(script, kernel):

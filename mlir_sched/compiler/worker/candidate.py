@@ -144,7 +144,8 @@ def _short(text: str) -> str:
 def _launch_of(module: Any) -> Launch | None:
     """Return the launch of a program's only dispatch after translation (``executable-targets``).
 
-    None if the target has no threads, or if the number of workgroups depends on values of the program.
+    None if the target has no threads, if the number of workgroups depends on values of the program, or if it has
+    several dispatches.
     """
     counts = counts_of(module)
     for op in declarations(module):
