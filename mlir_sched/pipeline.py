@@ -145,14 +145,15 @@ def tune(
                 user_file=user_file,
                 note=early_notes.append,
             )
-            begins = replace(options, fresh=choice.is_fresh)
-            plan = TransferPlan.of(begins, records, user_file, generation, early_notes.append)
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
                 with meter.programs(evaluators, weights) as programs:
                     most = options.max_weights
                     variants = build_variants(programs, choice, local_sync=local_sync, most_weights=most)
                 choice.keep()
+                plan = TransferPlan.of(
+                    options, records, user_file, generation, early_notes.append, fresh=choice.is_fresh
+                )
                 for text in variants.tracebacks:
                     errors.add(text)
                 run = TuningRun.of(

@@ -44,8 +44,8 @@ class SharedCostModel:
     Args:
         model: The model to fit on the rows of all tasks; fitted already where a run starts from an earlier model.
         max_rows: Most rows to learn from; beyond this number each task has a share in proportion to its number of
-            candidates. Source: judged by the time of a refit, which comes once per round; 4000 rows of 102 features
-            take one second of one core.
+            candidates. Source: judged by the time of a refit, which comes once per round; 4000 rows of 103
+            features take one second of one core.
 
     Source: one shared model with a group per workload, refitted from scratch after each round, is MetaSchedule's
     design (TVM ``xgb_model.py``); the limit on rows is ours.

@@ -1,5 +1,6 @@
 """Small facts about loop extents and vectors, which the schedule, the features and several modules need."""
 
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -46,6 +47,19 @@ def stay_in_vectors(size: int, lanes: int) -> bool:
 def registers_of(size: int, lanes: int) -> int:
     """Return how many registers hold the sums of ``size`` neighbours: those of vectors, else of scalars."""
     return max(1, size // lanes) if stay_in_vectors(size, lanes) else size
+
+
+def chunk(size: int, lanes: int) -> int:
+    """Return how many elements of a vector loop's tile make one vector value: a power of two, or at most a register.
+
+    LLVM takes 14 s for a tile with vectors of 48 elements, and 0.5 s for the same tile with 3 vectors of 16.
+    """
+    return size if size <= lanes or size & (size - 1) == 0 else size & -size
+
+
+def accumulators_of(size: int, lanes: int) -> int:
+    """Return how many registers a vector loop's tile, or what tiles leave over of it, takes, value by value."""
+    return math.ceil(size / min(chunk(size, lanes), lanes))
 
 
 def pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:

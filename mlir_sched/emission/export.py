@@ -103,7 +103,11 @@ class _Emitter:
         while winners:
             start = time.monotonic()
             sequences = {key: tuned_sequence(winner, self.target) for key, winner in winners.items()}
-            proven = self.prover.prove(self.tuned, sequences)
+            try:
+                proven = self.prover.prove(self.tuned, sequences)
+            except ModelCompileError as error:  # not even without scripts, with verification
+                reasons |= dict.fromkeys(winners, reason(str(error)))
+                break
             reasons |= proven.dropped
             winners = {key: winner for key, winner in winners.items() if key in proven.sequences}
             if not winners:

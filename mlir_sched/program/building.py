@@ -109,12 +109,14 @@ class Attempt:
         diagnostics: What IREE says of a program that it does not compile; empty for any other failure, and where time
             or memory is short.
         internal_error: Traceback of an error of mlir-sched itself; empty for any other failure.
+        is_limited: Whether time or memory was short.
     """
 
     built: BuiltVariant | None
     why: str = ""
     internal_error: str = ""
     diagnostics: str = ""
+    is_limited: bool = False
 
 
 def try_variant(
@@ -134,7 +136,8 @@ def try_variant(
     except UnusablePathError:
         raise
     except (UserError, ModelCompileError) as error:
-        return Attempt(None, f"IREE does not compile it: {reason(str(error))}", diagnostics=_said(error))
+        limited = isinstance(error, ModelLimitError)
+        return Attempt(None, f"IREE does not compile it: {reason(str(error))}", "", _said(error), limited)
     except JobError as error:
         return Attempt(None, reason(str(error)), f"{variant.name}: {error}")
 

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from mlir_sched.transform_scripts.extents import pieces, registers_of, vector_elements
+from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.transform_scripts.extents import accumulators_of, pieces, registers_of, vector_elements
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.tracking.nest import TiledOp
 
@@ -102,7 +103,7 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
 def _executed(nest: TiledOp, lanes: int, *, masked: bool) -> float:
     """Return how many elements are computed per element of the result's contiguous dimension, at least 1.
 
-    What tiles leave over takes as long as a vector, or as one for each of its elements (:func:`registers_of`).
+    What tiles leave over takes as long as a vector, or as one for each of its elements.
     """
     along = nest.op.contiguous_dim
     if along is None:
@@ -115,8 +116,15 @@ def _executed(nest: TiledOp, lanes: int, *, masked: bool) -> float:
                 parts[part] += count * times
         sizes = parts
     whole = nest.tile[along]
-    registers = sum(count * registers_of(whole if masked else size, lanes) for size, count in sizes.items())
+    registers = sum(count * _registers(nest.op, whole if masked else size, lanes) for size, count in sizes.items())
     return registers * lanes / extent
+
+
+def _registers(op: LinalgOp, size: int, lanes: int) -> int:
+    """Return how many registers a tile of ``size`` neighbours takes: of sums that are kept, as LLVM keeps them."""
+    if op.kind is OpKind.CONVOLUTION:  # computed value by value
+        return accumulators_of(size, lanes)
+    return registers_of(size, lanes) if op.reduction_dims else math.ceil(size / lanes)
 
 
 def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:

@@ -10,6 +10,8 @@ from mlir_sched.tuning.task_search import TaskSearch
 
 MOST_EXCHANGED = 3
 """Most tasks that try a trace just found for another task, and most found traces that a task is offered."""
+LOOKED_AT = 4 * MOST_EXCHANGED
+"""Most found traces that are repaired for a task to see whether they fit: each takes about a third of a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ def offer_traces(searches: Sequence[TaskSearch], found: Sequence[FoundTrace]) ->
     that it does not know yet.
     """
     for search in searches:
-        search.offer([each.trace for each in sorted(found, key=_nearness(search))], MOST_EXCHANGED)
+        nearest = sorted(found, key=_nearness(search))[:LOOKED_AT]
+        search.offer([each.trace for each in nearest], MOST_EXCHANGED)
 
 
 def fitting(trace: Trace, source: TaskSearch, searches: Sequence[TaskSearch]) -> list[tuple[TaskSearch, Trace]]:

@@ -105,7 +105,7 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
     if closest is None or len(own & set(closest.task_keys)) < LEAST_SHARED * max(len(own), len(closest.task_keys)):
         return {}
     decided = closest.decisions
-    compared = closest.variants or decided.get(VARIANT) != DEFAULT
+    compared = any(closest.variants.values()) or decided.get(VARIANT) != DEFAULT
     return decided if compared else {}
 
 

@@ -128,7 +128,7 @@ class Choice:
             predicts: Whether the cost model can predict.
             near: Whether it was taught something of the task's family.
             estimates: Whether a model of the device chooses among what the strategy suggests.
-            earlier: The best candidates of the same dispatch in other runs, which come before all that is guessed.
+            earlier: The best candidates of the same dispatch in other runs; the first comes before all that is guessed.
         """
         given = {trace.key: Origin.GIVEN for trace in search.starts}
         left = max(0, most - len(given) - _known(search, most))

@@ -351,9 +351,8 @@ class ProgramSearch:
         profile, tasks = self.built.profile, self.built.model.tasks
         shares = profile.shares(task.name for task in tasks) if profile else {}
         ordered = sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
-        if not shares:
-            return ordered
-        keys = self.run.decide(f"order-{self.name}", lambda: [task.key for _, task in ordered])
+        name = f"{self.run.clock.key}-order-{self.name}"
+        keys = self.run.store.decide(name, lambda: [task.key for _, task in ordered])
         place = {key: number for number, key in enumerate(keys)}
         return sorted(ordered, key=lambda pair: place.get(pair[1].key, len(place)))
 

@@ -126,7 +126,7 @@ class TaskSearch:
     def begin_with(self, traces: Iterable[Trace], most: int) -> None:
         """Have traces of other dispatches tried in the first round; a task with records of its own begins with these.
 
-        They come after the traces that were given, and are at most half of those behind them, however few are tried.
+        They come after the traces that were given, and are at most half of what those and the hints leave.
         Those that do not fit in are dropped.
 
         Args:

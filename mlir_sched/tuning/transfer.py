@@ -114,13 +114,20 @@ class TransferPlan:
 
     @staticmethod
     def of(
-        options: TuneOptions, store: RecordStore, user_file: Path | None, generation: int, note: Callable[[str], None]
+        options: TuneOptions,
+        store: RecordStore,
+        user_file: Path | None,
+        generation: int,
+        note: Callable[[str], None],
+        *,
+        fresh: bool,
     ) -> TransferPlan | None:
         """Return how a run with a store finds what it begins from; None where it is to begin from nothing.
 
         Args:
             user_file: The user's store; None for none.
             generation: How often the user asked for a fresh start in the store.
+            fresh: Whether the run is a fresh start, so that no store counts.
         """
         if options.begins_from == NO_TRANSFER:
             return None
@@ -129,7 +136,7 @@ class TransferPlan:
             opened_corpora,
             store,
             generation=generation,
-            fresh=options.fresh,
+            fresh=fresh,
             given=given,
             user_file=user_file,
             note=note,

@@ -9,7 +9,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -25,7 +25,7 @@ from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.ledger import Ledger
-from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.options import NO_TRANSFER, TuneOptions
 from mlir_sched.tuning.variant_prediction import LEAST_PROGRAMS, TOO_FEW, KnownPrograms, predicted
 
 T = TypeVar("T")
@@ -48,7 +48,8 @@ class VariantChoice(CompilePolicy):
         target: The machine, with the threads of the run.
         ledger: What variants take to be compiled and timed.
         programs: What variants are predicted from; None where they are not to be.
-        is_fresh: Whether a process of the run was a fresh start, so that no store counts.
+        fresh: Whether this process was asked for a fresh start, so that no store counts.
+        begins_from: What the searches begin from: runs that begin from something else are others.
     """
 
     store: RecordStore
@@ -59,7 +60,8 @@ class VariantChoice(CompilePolicy):
     target: Target
     ledger: Ledger
     programs: KnownPrograms | None = None
-    is_fresh: bool = False
+    fresh: bool = False
+    begins_from: str = NO_TRANSFER
     _compiled: list[str] = field(default_factory=list)
     _failed: int = 0
     _favoured: str = ""
@@ -91,9 +93,19 @@ class VariantChoice(CompilePolicy):
         run = (*model, target.key, *own, *predicts, *(("one-shot",) if options.is_one_shot else ()))
         key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         until, end = start + compiling_s(options), start + searching_s(options)
-        is_fresh = store.decide(f"{key}-is-fresh", lambda: options.fresh)
-        programs = KnownPrograms(store, user_file, context_key, is_fresh, note) if predicts else None
-        return cls(store, key, until, end, context_key, target, Ledger.of(target, store), programs, is_fresh)
+        known = KnownPrograms(store, user_file, context_key, options.fresh, note) if predicts else None
+        return cls(
+            store,
+            key,
+            until,
+            end,
+            context_key,
+            target,
+            Ledger.of(target, store),
+            known,
+            options.fresh,
+            options.begins_from,
+        )
 
     def known(self, default: Model) -> Mapping[str, Value]:
         """Return what an earlier run decided about this program, or a similar one; nothing in a run by trials."""
@@ -204,9 +216,17 @@ class VariantChoice(CompilePolicy):
         """Whether how long variants take to be timed decides how many are compiled."""
         return self.until != math.inf
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a process of the run was asked for a fresh start, the same in every run that goes on with it."""
+        return self._decide(f"is-fresh-{self.begins_from}", lambda: self.fresh)
+
     def note_costs(self, *, call_s: float, build_s: float) -> None:
         """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
         self.ledger.call_s, self.ledger.build_s = call_s, build_s
+        fresh = self.is_fresh  # decided before any further variant is compiled
+        if self.programs is not None and self.programs.fresh != fresh:
+            self.programs = replace(self.programs, fresh=fresh)
 
     def dominates(self, name: str, *, far_faster: bool) -> bool:
         """Say whether a variant dominates all others, the same in every run that goes on with this one."""

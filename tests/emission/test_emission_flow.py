@@ -224,6 +224,22 @@ def test_a_variant_that_does_not_compile_when_it_is_proven_is_not_emitted(emitte
     assert emission.program.variant == "default"
 
 
+class NeverProven(Unproven):
+    """One variant does not compile with verification, whatever scripts it has."""
+
+    def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
+        return super().prove(variant, {} if variant.variant.name == "layout" else sequences)
+
+
+def test_scripts_of_a_variant_that_cannot_be_proven_at_all_end_no_run(emitted: Any) -> None:
+    emission = emitted(
+        NeverProven([{"layout": timing(1.2), "slow": timing(0.5)}, {"default": timing(1.0)}]), WINNERS, FAR_SLOWER
+    )
+    assert not emission.winners
+    assert emission.program.variant == "default"
+    assert set(emission.reasons.values()) == {"'linalg.pack' op is bad"}
+
+
 def test_the_default_serves_where_the_fastest_variant_cannot(emitted: Any) -> None:
     program = Program([{}, {"a+b+c+d": timing(4.8)}, {"a+b+c+d": timing(4.7)}])
     emission = emitted(program, WINNERS, FAR_SLOWER)

@@ -166,7 +166,7 @@ def main(store_path: str, log: str, trials: int, given: str = "off") -> None:
     with RecordStore.open(store_path) as store:
         templates = given != "off" or not trials
         options = TuneOptions(trials=trials, round_size=8, seed=3, templates=templates, transfer=given)
-        plan = TransferPlan.of(options, store, None, 0, lambda note: print(note, file=sys.stderr))
+        plan = TransferPlan.of(options, store, None, 0, lambda note: print(note, file=sys.stderr), fresh=False)
         search = searched(program_search(options, store, tasks, transfer=plan), HashedMeasurements(Path(log)))
         print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")
 

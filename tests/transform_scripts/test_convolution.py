@@ -21,8 +21,8 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
+from mlir_sched.transform_scripts.extents import chunk
 from mlir_sched.transform_scripts.llvm_cpu import convolution
-from mlir_sched.transform_scripts.llvm_cpu.templates.convolution import chunk
 from mlir_sched.transform_scripts.structures import Convolution, Loops
 
 SpaceFor = Callable[[str | Payload], DesignSpace]

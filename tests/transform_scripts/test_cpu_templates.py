@@ -17,7 +17,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.llvm_cpu.templates.convolution import accumulators_of
+from mlir_sched.transform_scripts.extents import accumulators_of
 
 MACHINES = {
     "avx512": FIXED,

@@ -71,9 +71,9 @@ class Machine:
     store: RecordStore
     favours: list[str] = field(default_factory=list)
 
-    def keep(self, variant: str, *others: str) -> None:
-        """Have an earlier run have chosen a variant, beside others that it timed, too."""
-        compared = dict.fromkeys(others, 0.5)
+    def keep(self, variant: str, *others: str, failed: str = "") -> None:
+        """Have an earlier run have chosen a variant, beside others that it timed, and one that failed."""
+        compared = dict.fromkeys(others, 0.5) | ({failed: 0.0} if failed else {})
         program = StoredProgram(measuring_context(TARGET), (), {"variant": variant}, 2.0, variants=compared)
         self.store.keep_program(program)
 
@@ -143,7 +143,7 @@ def test_one_variant_is_compiled_where_an_earlier_run_a_prediction_or_the_profil
 
 
 def test_a_run_that_compared_nothing_has_not_decided_for_the_default(machine: Machine) -> None:
-    machine.keep("default")
+    machine.keep("default", failed="data-tiling")
     machine.favours = [LAYOUT]
     done, _ = machine.built()
     assert done == ["default", REFINED]

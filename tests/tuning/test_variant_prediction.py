@@ -166,11 +166,13 @@ def test_a_fresh_start_predicts_nothing_also_when_it_goes_on(model: Path, store:
     file = tmp_path / "user.sqlite"
     with RecordStore.open(file) as users:
         fill(users, programs({LAYOUT: 3.0}))
-    fresh = replace(PREDICTING, fresh=True)
-    assert VariantChoice.of(model, TARGET, fresh, store, 0.0, generation=1, user_file=file).is_fresh
+    fresh = VariantChoice.of(model, TARGET, replace(PREDICTING, fresh=True), store, 0.0, generation=1, user_file=file)
+    fresh.note_costs(call_s=0.0, build_s=1.0)  # it is killed before it asks
     run = VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, generation=1, user_file=file)
-    assert run.is_fresh, "the first process was killed before it asked"
+    run.note_costs(call_s=0.0, build_s=1.0)
+    assert run.is_fresh
     assert not run.foresees
+    assert not VariantChoice.of(model, TARGET, replace(PREDICTING, transfer="auto"), store, 0.0, generation=1).is_fresh
     assert VariantChoice.of(model, TARGET, PREDICTING, store, 0.0, generation=2, user_file=file).foresees
 
 

@@ -25,12 +25,10 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
-from mlir_sched.transform_scripts.extents import vector_elements, vector_multiple
+from mlir_sched.transform_scripts.extents import accumulators_of, chunk, vector_elements, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.templates.convolution import (
     MAX_ROWS,
     MAX_VECTORS_PER_ROW,
-    accumulators_of,
-    chunk,
     convolution_templates,
     divides_well,
     leaves_tails,

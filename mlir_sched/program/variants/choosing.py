@@ -332,7 +332,8 @@ class _Choosing:
                 continue
             self.left_out[variant.name] = too_large or attempt.why
             self.errors += [attempt.internal_error] if attempt.internal_error else []
-            self.failed += [] if found or attempt.internal_error else [variant.plan.whole.name]
+            has_failed = not (found or attempt.internal_error or attempt.is_limited)
+            self.failed += [variant.plan.whole.name] if has_failed else []
             self.policy.note_failure(variant.name)
         return built
 

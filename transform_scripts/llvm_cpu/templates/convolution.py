@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from mlir_sched.sampling import Value, divisors
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import sharing_loops, vector_loops
-from mlir_sched.transform_scripts.extents import is_uneven, pieces, powers_of_two, vector_elements, vector_multiple
+from mlir_sched.transform_scripts.extents import (
+    accumulators_of,
+    is_uneven,
+    pieces,
+    powers_of_two,
+    vector_elements,
+    vector_multiple,
+)
 from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import MAX_WORKGROUPS_PER_CORE
 from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     best_of_each,
@@ -36,19 +43,6 @@ def divides_well(extent: int) -> bool:
 def leaves_tails(vector: int, rows: Iterable[int], lanes: int) -> bool:
     """Say whether no good register tile divides a vector loop and row loops of some extents."""
     return is_uneven(vector, lanes) or not all(map(divides_well, rows))
-
-
-def chunk(size: int, lanes: int) -> int:
-    """Return how many elements of a vector loop's tile make one vector value: a power of two, or at most a register.
-
-    LLVM takes 14 s for a tile with vectors of 48 elements, and 0.5 s for the same tile with 3 vectors of 16.
-    """
-    return size if size <= lanes or size & (size - 1) == 0 else size & -size
-
-
-def accumulators_of(size: int, lanes: int) -> int:
-    """Return how many registers a vector loop's tile, or what tiles leave over of it, takes, value by value."""
-    return math.ceil(size / min(chunk(size, lanes), lanes))
 
 
 @dataclass(frozen=True)
