@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
 import iree_cases as cases
 import pytest
-from plans import Named
 
 from mlir_sched.compiler import ModelCompileError, compiling, iree_compile
 from mlir_sched.compiler.iree_compile import ModelLimitError, compile_to_bytes
-from mlir_sched.program import building
-from mlir_sched.program.plan import Plan
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants.rewritten import flagged_variants
 
 UNVERIFIED = "--verify=false"
 
@@ -63,20 +57,3 @@ def test_a_compilation_that_fails_is_repeated_with_verification(
         compiled()
     assert started[-1] is False
     assert len(started) == (3 if again else 2)
-
-
-def test_the_default_variant_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    verified = list[bool]()
-
-    def compiling(*_: object, verifies: bool) -> NoReturn:
-        verified.append(verifies)
-        raise ModelCompileError("no")
-
-    monkeypatch.setattr(building, "compiling", compiling)
-    for variant in (*flagged_variants(cases.TARGET), Variant(Plan((Named("rewrite"),)))):
-        with pytest.raises(ModelCompileError):
-            building.build_variant(Path("model.mlir"), cases.TARGET, variant, ())
-    first, *others = verified
-    assert first
-    assert others
-    assert not any(others)
