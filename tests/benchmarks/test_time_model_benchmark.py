@@ -33,7 +33,7 @@ def test_ranks_are_compared_and_refused_code_is_the_last_choice() -> None:
 
 
 def first_format(*lines: object) -> bytes:
-    return gzip.compress("\n".join(map(json.dumps, lines)).encode())
+    return gzip.compress("\n".join(map(json.dumps, lines)).encode(), mtime=0)
 
 
 def test_files_of_both_formats_give_the_valid_candidates(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_files_of_both_formats_give_the_valid_candidates(tmp_path: Path) -> None
     "content",
     [
         b"plain text",
-        gzip.compress(b""),
-        gzip.compress(b"not json"),
+        gzip.compress(b"", mtime=0),
+        gzip.compress(b"not json", mtime=0),
         first_format([]),
         first_format({"format": "another"}),
         first_format({"format": FIRST_FORMAT}),

@@ -72,7 +72,7 @@ def damaged(change: Callable[[list[Any]], object]) -> bytes:
     """Return a file whose lines, as JSON data, were changed in place."""
     lines = [json.loads(line) for line in TEXT.splitlines()]
     change(lines)
-    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0)
 
 
 def text_of_task() -> str:
@@ -89,10 +89,10 @@ TEXT = text_of_task()
     [
         (b"", "line 1 is not"),
         (b"plain text", "cannot be read"),
-        (gzip.compress(b""), "line 1 is not"),
-        (gzip.compress(b"\xff\xfe"), "line 1 is not"),
-        (gzip.compress(TEXT.encode())[:-9], "line 1 is not"),
-        (gzip.compress(TEXT.encode()[:-9]), "line 4 is not"),
+        (gzip.compress(b"", mtime=0), "line 1 is not"),
+        (gzip.compress(b"\xff\xfe", mtime=0), "line 1 is not"),
+        (gzip.compress(TEXT.encode(), mtime=0)[:-9], "line 1 is not"),
+        (gzip.compress(TEXT.encode()[:-9], mtime=0), "line 4 is not"),
         (damaged(lambda lines: lines[0].update(format="mlir-sched measured space 1")), "line 1 is not"),
         (damaged(lambda lines: lines[0].pop("target")), "line 1 is not"),
         (damaged(lambda lines: lines[0].update(untuned_s=-1)), "untuned code takes"),
