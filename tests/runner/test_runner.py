@@ -1,7 +1,7 @@
 """The runner against planted wrong programs (data/runner/*.mlir), each standing for a wrong schedule."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -157,36 +157,12 @@ def test_an_element_written_behind_the_result_is_rejected(threads: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("telling", "again"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
-def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones(
-    monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], again: list[int]
-) -> None:
-    verified: list[protocol.Verify] = []
+def answered(monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...]) -> list[object]:
+    """Have all requests answered as for right programs of one millisecond, and return those that are asked.
 
-    def ask(_: client.RunnerClient, request: object, *limits: object) -> object:
-        del limits
-        verified.extend([request] if isinstance(request, protocol.Verify) else [])
-        if isinstance(request, protocol.SamplePairs):
-            return (protocol.Pair(1e-3, 1e-3, quiet=True),) * request.pairs
-        if isinstance(request, protocol.Prepare):
-            return protocol.Prepared(1e-3, 1e-3, None, telling=telling)
-        return 1e-3 if isinstance(request, protocol.Warm) else None
-
-    monkeypatch.setattr(client.RunnerClient, "ask", ask)
-    monkeypatch.setattr(client.RunnerClient, "start", lambda _: None)
-    program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
-    with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3))) as runner:
-        monkeypatch.setattr(runner, "_check_races", True)
-        only(runner, program, program)
-    racing = [telling[number % len(telling)] for number in range(3)]
-    assert [request.check for request in verified] == [*range(len(CHECKS)), *again, *racing, *again]
-
-
-@pytest.mark.parametrize("lost", [False, True])
-@pytest.mark.parametrize(("telling", "first"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
-def test_a_candidate_that_competes_for_places_gets_its_first_checks_and_the_rest_where_it_may_win(
-    monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], first: list[int], lost: bool
-) -> None:
+    Args:
+        telling: The checks that tell wrong results from right ones.
+    """
     asked: list[object] = []
 
     def ask(_: client.RunnerClient, request: object, *limits: object) -> object:
@@ -200,12 +176,39 @@ def test_a_candidate_that_competes_for_places_gets_its_first_checks_and_the_rest
 
     monkeypatch.setattr(client.RunnerClient, "ask", ask)
     monkeypatch.setattr(client.RunnerClient, "start", lambda _: None)
+    return asked
+
+
+def checks_in(requests: Sequence[object]) -> list[int]:
+    """Return the numbers of the checks that requests ask for."""
+    return [request.check for request in requests if isinstance(request, protocol.Verify)]
+
+
+@pytest.mark.parametrize(("telling", "again"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
+def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones(
+    monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], again: list[int]
+) -> None:
+    asked = answered(monkeypatch, telling)
+    program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
+    with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3))) as runner:
+        monkeypatch.setattr(runner, "_check_races", True)
+        only(runner, program, program)
+    racing = [telling[number % len(telling)] for number in range(3)]
+    assert checks_in(asked) == [*range(len(CHECKS)), *again, *racing, *again]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(("telling", "first"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
+def test_a_candidate_that_competes_for_places_gets_its_first_checks_and_the_rest_where_it_may_win(
+    monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], first: list[int], lost: bool
+) -> None:
+    asked = answered(monkeypatch, telling)
     program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
     with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=1))) as runner:
         monkeypatch.setattr(runner, "_check_races", True)
         result = competing(runner, program, program, Places(held=(2.0,) if lost else ()))
     sampled = next(i for i, request in enumerate(asked) if isinstance(request, protocol.SamplePairs))
-    checks = [[r.check for r in part if isinstance(r, protocol.Verify)] for part in (asked[:sampled], asked[sampled:])]
+    checks = [checks_in(asked[:sampled]), checks_in(asked[sampled:])]
     others = [index for index in range(len(CHECKS)) if index not in first]
     assert checks == [first, [] if lost else [*others, *first, telling[0], *first]]
     assert result.verdict is (Verdict.NOT_CHECKED if lost else Verdict.RIGHT)
