@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 from mlir_sched.compiler import CompileResult, CompilerPool
@@ -184,10 +185,15 @@ def _measured(
 
 def _as_searched(chosen: Mapping[str, _Chosen | str]) -> dict[str, Winner | str]:
     """Return the chosen scripts with the times of the search. A reason in place of a script is kept."""
-    return {
-        key: each if isinstance(each, str) else _winner(each, _timing(each.record), each.entry.search.history.untuned)
-        for key, each in chosen.items()
-    }
+    found = dict[str, Winner | str]()
+    for key, each in chosen.items():
+        if isinstance(each, str):
+            found[key] = each
+        elif each.record.outcome.valid is None:
+            found[key] = why_none_valid(each.entry.search.task)
+        else:
+            found[key] = _winner(each, _timing(each.record), each.entry.search.history.untuned)
+    return found
 
 
 def why_none_valid(task: Task) -> str:
@@ -209,11 +215,11 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Chosen | str:
     timings = list(map(_timing, records))
     if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
-    compared = [0, *_rivals(timings)]
+    compared = [0, *(_rivals(timings) if records[0].outcome.valid is not None else range(1, len(records)))]
     if len(compared) == 1 and isinstance(only := _from_search(entry, code), _Chosen):
         return only
     (compiled,) = code([(search.task, [scripts[rank] for rank in compared])])
-    best = _fastest_of(search.task, compiled, runner) if _gains_clearly(timings[0]) else None
+    best = _fastest_of(search.task, compiled, runner) if _gains_clearly(records[0]) else None
     if best is None:
         try:
             found = _fastest(search.task, compiled, runner)
@@ -261,9 +267,9 @@ def _fastest(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> t
     return timing, best
 
 
-def _gains_clearly(timing: Timing) -> bool:
-    """Say whether a candidate is far faster than the untuned code by its whole interval."""
-    return timing.ratio_low >= UNDISPUTED
+def _gains_clearly(record: Record) -> bool:
+    """Say whether a candidate is right, and far faster than the untuned code by its whole interval."""
+    return record.outcome.valid is not None and record.outcome.valid.ratio_low >= UNDISPUTED
 
 
 def _rivals(timings: Sequence[Timing]) -> list[int]:
@@ -298,12 +304,12 @@ def _all_from_search(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> d
 def _unclear(decided: Mapping[str, _Chosen | str]) -> dict[str, _Chosen]:
     """Return the chosen scripts whose gain the search does not show clearly, by task key."""
     chosen = {key: choice for key, choice in decided.items() if isinstance(choice, _Chosen)}
-    return {key: choice for key, choice in chosen.items() if not _gains_clearly(_timing(choice.record))}
+    return {key: choice for key, choice in chosen.items() if not _gains_clearly(choice.record)}
 
 
 def _timing(record: Record) -> Timing:
-    """Return the time of a valid candidate, as the search measured it."""
-    timing = record.outcome.valid
+    """Return the time of a candidate as the search measured it."""
+    timing = record.outcome.timing
     assert timing is not None
     return timing
 
@@ -328,11 +334,13 @@ def _reported(
 def _scripts(search: TaskSearch, finalists: int) -> tuple[list[Record], list[str]]:
     """Return the best candidates whose traces the space still allows, and their scripts.
 
+    Where the valid ones are too few, those that lost to others before they were checked in full follow.
+
     The scripts are printed from the traces, as for the search: a stored script may come from a transform module that
     has changed since.
     """
     found: list[tuple[Record, str]] = []
-    for record in search.history.ranked():
+    for record in chain(search.history.ranked(), search.history.unchecked()):
         if len(found) == finalists:
             break
         if record.trace is not None:

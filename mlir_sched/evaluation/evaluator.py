@@ -182,6 +182,7 @@ class CompileAndRun(Compiling):
         super().__init__(CompilerPool(flags, workers=workers, chain_length=chain_length, shared=shared), code)
         self._baselines: dict[str, _Baseline] = {}
         self._yardsticks = Yardsticks()
+        self._held: dict[tuple[str, Program], tuple[float, ...]] = {}
         self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
         self._lookahead = Lookahead()
 
@@ -212,7 +213,7 @@ class CompileAndRun(Compiling):
             return
         baseline = self._baseline(task)
         with self._compiling_ahead.beside(self._compile_upcoming):
-            runs = self._measured(task, baseline, [programs[index] for index in distinct], known)
+            runs = self._measured(task, baseline, [programs[index] for index in distinct])
         by_hash: dict[str, Outcome] = {}
         for index, run in zip(distinct, runs, strict=True):
             code = compiled[index]
@@ -275,20 +276,16 @@ class CompileAndRun(Compiling):
         wanted = [*((task, script) for script in scripts), (task, None)]
         yield from ((i, result) for i, result in self._code.of(self._pool, wanted) if i < len(scripts))
 
-    def _measured(
-        self, task: Task, baseline: _Baseline, programs: Sequence[Program], known: Mapping[str, Outcome]
-    ) -> Sequence[RunResult]:
+    def _measured(self, task: Task, baseline: _Baseline, programs: Sequence[Program]) -> Sequence[RunResult]:
         """Check and time programs of a task; their ratios are relative to the untuned code."""
-        assert task.dispatch is not None
         assert baseline.outcome.timing is not None
-        checks, yardstick = checks_for_task(task), self._yardsticks.of(task)
+        yardstick = self._yardsticks.of(task)
         if yardstick is not None:
-            places = self._places(known, yardstick.ratio)
             with suppress(BaselineError):
-                _, runs = self._runner.measure(yardstick.program, programs, checks, places=places)
+                runs = self._timed_beside(yardstick.program, task, programs)
                 return [replace(run, timing=run.timing and run.timing.scaled(yardstick.ratio)) for run in runs]
             self._yardsticks.drop(task)
-        _, runs = self._runner.measure(baseline.program, programs, checks, places=self._places(known))
+        runs = self._timed_beside(baseline.program, task, programs)
         timed = [(run.valid, program) for run, program in zip(runs, programs, strict=True) if run.valid is not None]
         if timed:
             timing, program = max(timed, key=lambda found: found[0].ratio)
@@ -296,20 +293,20 @@ class CompileAndRun(Compiling):
                 self._try_yardstick(task, baseline, program)
         return runs
 
-    def _places(self, known: Mapping[str, Outcome], baseline: float = 1.0) -> Places | None:
-        """Return what further programs of a task compete for: to be as fast as the fastest scripts that stay.
+    def _timed_beside(self, other: Program, task: Task, programs: Sequence[Program]) -> Sequence[RunResult]:
+        """Check and time programs of a task in turns with another one, to which their ratios are relative.
 
-        Args:
-            known: The task's outcomes so far.
-            baseline: How many times as fast as the untuned code the program is that they are timed with.
-
-        Returns:
-            The places; None where no script stays, so that all programs are of the same use.
+        They compete for the places of the fastest scripts that stay, with all that was timed beside the other program
+        by this evaluator: ratios of other days or to other programs may be off by more than intervals say. Where no
+        script stays, all programs are of the same use: all get all checks, and none loses.
         """
-        if not self._code.fastest:
-            return None
-        held = sorted((o.valid.ratio_low / baseline for o in known.values() if o.valid is not None), reverse=True)
-        return Places(self._code.fastest, tuple(held[: self._code.fastest]))
+        assert task.dispatch is not None
+        held = self._held.get((task.key, other), ())
+        places = Places(self._code.fastest, held) if self._code.fastest else Places(len(programs), whole=True)
+        _, runs = self._runner.measure(other, programs, checks_for_task(task), places=places)
+        reached = sorted((*held, *(run.least for run in runs if run.valid is not None)), reverse=True)
+        self._held[task.key, other] = tuple(reached[: self._code.fastest])
+        return runs
 
     def _try_yardstick(self, task: Task, baseline: _Baseline, program: Program) -> None:
         """Measure the fastest program of a round once more, and choose it as the yardstick if it is as fast again.

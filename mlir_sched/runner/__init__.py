@@ -4,7 +4,8 @@ from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.options import CheckOptions, RacingOptions, RunnerOptions, SampleOptions, TimeoutOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.race import Places
-from mlir_sched.runner.runner import BaselineError, Noise, Runner, RunResult, UnverifiableError
+from mlir_sched.runner.runner import Noise, Runner, RunResult
+from mlir_sched.runner.session import BaselineError, UnverifiableError
 
 __all__ = [
     "BaselineError",

@@ -23,7 +23,7 @@ from mlir_sched.runner.statistics import (
 )
 
 FIRST_PAIRS = 2
-"""Pairs of the first round: enough to see a loser where other pairs have shown how far two are off."""
+"""Pairs of the first rounds: enough to see a loser where other pairs have shown how far two are off."""
 
 KNOWN_SPREADS = 100
 """Last spreads of two pairs that are kept per baseline; a machine's noise changes."""
@@ -39,10 +39,12 @@ class Places:
     Attributes:
         count: How many of the fastest programs are of use, >= 1.
         held: Ratios that other programs are known to reach: the lower ends of their intervals.
+        whole: Whether all programs get all checks before they are timed, also those that win no place.
     """
 
     count: int = 1
     held: tuple[float, ...] = ()
+    whole: bool = False
 
 
 @dataclass
@@ -53,8 +55,10 @@ class Contender:
         call_s: Rough seconds per call; 0 until it was warmed up.
         once: Whether it gets one pair only.
         proven: Whether it has passed all of its checks.
+        confirmed: Whether it was confirmed after its last pair.
         pair_s: Seconds that one of its first pairs took, with the wait for a quiet moment; 0 until then.
         planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until then.
+        least: What its ratio is at least, by all that the race shows; 0 until its end.
     """
 
     handle: int
@@ -65,8 +69,10 @@ class Contender:
     failure: Failure | None = None
     once: bool = False
     proven: bool = True
+    confirmed: bool = False
     pair_s: float = 0.0
     planned: int = 0
+    least: float = 0.0
 
     @property
     def quiet(self) -> int:
@@ -74,10 +80,14 @@ class Contender:
         return sum(pair.quiet for pair in self.pairs)
 
     @property
-    def spreads(self) -> list[float]:
-        """How far apart the ratios of its first two quiet pairs are, of the next two, and so on, as factors >= 1."""
-        ratios = [pair.baseline_s / pair.own_s for pair in self.pairs if pair.quiet]
-        return [max(two) / min(two) for two in zip(ratios[::2], ratios[1::2], strict=False)]
+    def spread(self) -> float | None:
+        """How far apart the ratios of its first two quiet pairs are, as a factor >= 1.
+
+        None without two that have samples of the baseline of their own. Only what gets further pairs has later ones:
+        these would show how far two are off for fast programs alone.
+        """
+        ratios = _by_sample([pair for pair in self.pairs if pair.quiet][:2])
+        return max(ratios) / min(ratios) if len(ratios) == 2 else None
 
     def ratio(self, fewest: int = FIRST_PAIRS) -> Interval:
         """Return the speed relative to the baseline, above 1 is faster; from quiet pairs if at least ``fewest`` are."""
@@ -95,10 +105,12 @@ class Race:
     """Times contenders against the baseline.
 
     A contender takes part as long as it may be one of the fastest programs that there are places for. To lose, its
-    interval has to lie below what that takes: from six pairs on that of their order statistics, before that the
-    farthest that two pairs may be off (``statistics.likely_spread``), as all pairs beside this baseline show. A
-    contender that is not proven when it would take part further is proven then, the fastest first: in the end no place
-    is held by what was not.
+    interval has to lie below what that takes: from six samples of the baseline on that of their order statistics,
+    before that the farthest that two pairs may be off (``statistics.likely_spread``), as the first two of every program
+    beside this baseline show. The first two are taken in two rounds, and so as far apart in time as others are. A
+    contender that is not proven when it would take part further is proven then, the fastest first, and all are
+    confirmed once they have their pairs. Where one of them fails, those that lost to it take part again: in the end no
+    place is held by what was not proven and confirmed.
 
     Where the number of pairs is fixed, a contender loses only by an interval that does not overlap that of the best.
 
@@ -109,6 +121,7 @@ class Race:
         seed: Distinguishes this call from others of the same run.
         places: What the contenders compete for; by default to be the fastest of them.
         prove: Function that makes the checks that a contender lacks: it is proven then, or has a failure.
+        confirm: Function that sees whether a contender still is what it was after its pairs, or has a failure.
         spreads: Spreads of two pairs in earlier races beside the baseline, to which those of this race are added.
     """
 
@@ -122,6 +135,7 @@ class Race:
         seed: int,
         places: Places | None = None,
         prove: Callable[[Contender], None] = lambda _: None,
+        confirm: Callable[[Contender], None] = lambda _: None,
         spreads: deque[float] | None = None,
     ) -> None:
         self._ask_pairs = ask_pairs
@@ -130,15 +144,30 @@ class Race:
         self._baseline_calls = self._samples.calls(baseline_call_s)
         self._baseline_call_s = baseline_call_s
         self._rng = np.random.default_rng([options.seed, seed])
-        self._places, self._prove = places or Places(), prove
+        self._places, self._prove, self._confirm = places or Places(), prove, confirm
         self._spreads = deque[float]() if spreads is None else spreads
 
     def run(self, contenders: Sequence[Contender]) -> None:
         """Give each contender its pairs, or a failure if it hangs or crashes."""
         self._round(contenders, self._first_pairs)
-        while active := [c for c in self._promising(contenders) if not self._is_known(c)]:
+        self._round([c for c in _alive(contenders) if len(c.pairs) < self._fewest_pairs(c)], self._first_pairs)
+        while active := self._active(contenders):
             self._round(active, self._pairs_of_round)
-        self._spreads.extend(spread for contender in contenders for spread in contender.spreads)
+        spread = self._spread(contenders)
+        for contender in contenders:
+            contender.least = _bounds(contender, spread)[0] if contender.pairs else 0.0
+        self._spreads.extend(contender.spread for contender in contenders if contender.spread is not None)
+
+    def _active(self, contenders: Sequence[Contender]) -> list[Contender]:
+        """Return the contenders that need further pairs; where none does, all are confirmed."""
+        while True:
+            active = [c for c in self._promising(contenders) if not self._is_known(c)]
+            unconfirmed = [c for c in _alive(contenders) if not c.confirmed]
+            if active or not unconfirmed:
+                return active
+            for contender in unconfirmed:
+                self._confirm(contender)
+                contender.confirmed = True
 
     def _round(self, contenders: Sequence[Contender], pairs_of: Callable[[Contender], int]) -> None:
         for position in self._rng.permutation(len(contenders)):
@@ -167,9 +196,15 @@ class Race:
             contender.pair_s = max((time.perf_counter() - start) / len(pairs), self._pair_s(contender))
             contender.planned = self._racing.planned_pairs(contender.pair_s)
         contender.pairs += pairs
+        contender.confirmed = False
         contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
 
     def _first_pairs(self, contender: Contender) -> int:
+        """Return the pairs of a first round: all at once where their number is fixed by what they take."""
+        return self._fewest_pairs(contender) if self._racing.fixed else 1
+
+    def _fewest_pairs(self, contender: Contender) -> int:
+        """Return the pairs that a contender gets in any case."""
         return 1 if contender.once else min(FIRST_PAIRS, self._enough(contender))
 
     def _pairs_of_round(self, contender: Contender) -> int:
@@ -195,7 +230,7 @@ class Race:
         """Return the contenders that have not lost; those that have the pairs to be judged are proven by now."""
         while True:
             alive = _alive(contenders)
-            spread = likely_spread([*self._spreads, *(each for c in alive for each in c.spreads)])
+            spread = self._spread(contenders)
             bounds = {c.handle: _bounds(c, spread) for c in alive}
             left = self._not_lost(alive, bounds)
             judged = [c for c in left if bounds[c.handle][1] < math.inf or self._is_known(c)]
@@ -203,6 +238,10 @@ class Race:
             if not unproven:
                 return left
             self._prove(max(unproven, key=lambda c: c.ratio().median))
+
+    def _spread(self, contenders: Sequence[Contender]) -> float:
+        """Return the farthest that two pairs may be off, as a factor; infinity where that is not known."""
+        return likely_spread([*self._spreads, *(c.spread for c in contenders if c.spread is not None)])
 
     def _not_lost(self, alive: Sequence[Contender], bounds: Mapping[int, tuple[float, float]]) -> list[Contender]:
         """Return the contenders that may be one of the fastest, by what their pairs show.
@@ -238,15 +277,15 @@ def _bounds(contender: Contender, spread: float) -> tuple[float, float]:
     Args:
         spread: How far two quiet pairs may be off; infinity where that is not known.
     """
-    found = contender.ratio()
-    if contender.quiet >= FEWEST_VALUES:
-        return found.low, found.high
-    if contender.quiet >= FIRST_PAIRS and spread < math.inf:
-        return found.low / spread, found.high * spread
-    if len(contender.pairs) >= FEWEST_VALUES:
-        busy = contender.ratio(FEWEST_VALUES)
-        return busy.low, busy.high
-    return 0.0, math.inf
+    ratios = _by_sample([pair for pair in contender.pairs if pair.quiet])
+    if FIRST_PAIRS <= len(ratios) < FEWEST_VALUES and spread < math.inf:
+        return min(ratios) / spread, max(ratios) * spread
+    if len(ratios) < FEWEST_VALUES:
+        ratios = _by_sample(contender.pairs)
+    if len(ratios) < FEWEST_VALUES:
+        return 0.0, math.inf
+    found = median_interval(ratios)
+    return found.low, found.high
 
 
 def _is_below(own: Interval, top: Interval) -> bool:
@@ -266,14 +305,18 @@ def independent_ratios(pairs: Sequence[Pair]) -> list[float]:
     With fewer than two samples of the baseline, return one ratio per pair: their range says nothing of the baseline's
     own noise, but it is not empty.
     """
+    ratios = _by_sample(pairs)
+    return ratios if len(ratios) >= 2 else [pair.baseline_s / pair.own_s for pair in pairs]
+
+
+def _by_sample(pairs: Sequence[Pair]) -> list[float]:
+    """Return one ratio per sample of the baseline, however few there are."""
     groups: list[tuple[float, list[float]]] = []
     for pair in pairs:
         if groups and pair.shared and groups[-1][0] == pair.baseline_s:
             groups[-1][1].append(pair.own_s)
         else:
             groups.append((pair.baseline_s, [pair.own_s]))
-    if len(groups) < 2:
-        return [pair.baseline_s / pair.own_s for pair in pairs]
     return [baseline_s / float(np.median(own_s)) for baseline_s, own_s in groups]
 
 

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from itertools import islice
 
 from mlir_sched.corpus.sources import Asked
 from mlir_sched.errors import UserError
@@ -143,9 +142,14 @@ class Choice:
 
 
 def _known(search: TaskSearch, most: int) -> int:
-    """Return how many candidates of earlier runs are faster than a task's untuned code, at most ``most``."""
-    valid = (record.outcome.valid for record in islice(search.history.ranked(), most))
-    return sum(timing is not None and timing.ratio > 1.0 for timing in valid)
+    """Return how many candidates of earlier runs are faster than a task's untuned code, at most ``most``.
+
+    Those that were not checked in full count only beside one that was.
+    """
+    if search.history.best_ratio() <= 1.0:
+        return 0
+    timed = [record.outcome.timing for record in (*search.history.ranked(), *search.history.unchecked())]
+    return min(most, sum(timing is not None and timing.ratio > 1.0 for timing in timed))
 
 
 @dataclass(eq=False)

@@ -88,6 +88,14 @@ class TaskHistory:
                 seen.add(program)
                 yield record
 
+    def unchecked(self) -> list[Record]:
+        """Return the records that were timed but not checked in full, fastest first.
+
+        They lost to others, which may be there no longer: a transform module was changed since.
+        """
+        timed = (each for each in self.records.values() if each.outcome.timing is not None)
+        return sorted((each for each in timed if each.outcome.valid is None), key=_rank)
+
     def best_seconds(self) -> float | None:
         """Return the time of the best candidate so far, at most the untuned time; None while no candidate is valid.
 
@@ -114,8 +122,8 @@ class TaskHistory:
 
 
 def _ratio(record: Record) -> float:
-    assert record.outcome.valid is not None
-    return record.outcome.valid.ratio
+    assert record.outcome.timing is not None
+    return record.outcome.timing.ratio
 
 
 def _rank(record: Record) -> tuple[float, str]:

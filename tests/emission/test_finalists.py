@@ -52,7 +52,10 @@ class Searched:
         return self
 
     def ranked(self) -> list[Record]:
-        return self.records
+        return [record for record in self.records if record.outcome.valid is not None]
+
+    def unchecked(self) -> list[Record]:
+        return [record for record in self.records if record.outcome.valid is None]
 
     def seconds_per_call(self) -> float:
         return self.untuned.median_s
@@ -338,6 +341,39 @@ def test_where_the_best_script_of_the_search_fails_the_others_are_compared_with_
     (winner,) = finalists_of(sessions, traces, monkeypatch, SURE).winners.values()
     assert winner.trace == traces[1]
     assert winner.timing.ratio == 1.7
+
+
+def unchecked(record: Record) -> Record:
+    return replace(record, outcome=replace(record.outcome, verdict=Verdict.NOT_CHECKED))
+
+
+@pytest.mark.parametrize(("rival", "best"), [(CRASH, 1), (timing(1.3), 0)])
+def test_what_was_not_checked_is_a_finalist_behind_those_that_were(
+    rival: Timing | Failure, best: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[rival], [timing(1.7)]])
+    replace_processes(monkeypatch, sessions)
+    first, second = (record(trace, "", each) for trace, each in zip(traces, SURE, strict=True))
+    search = Searched(task_of("matmul", DISPATCH), SPACE, [unchecked(first), second])
+    (winner,) = choose_finalists([cast("TaskSearch", search)], OPTIONS).winners.values()
+    assert sessions.baselines == ["code 0", "code -1"]
+    assert sessions.compiled[0] == SPACE.script(traces[1]), "the checked one is what others are compared with"
+    assert winner.trace == traces[best]
+
+
+def test_where_nothing_was_checked_all_are_compared_with_the_untuned_code(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[CRASH, timing(1.8)], [timing(1.7)]])
+    replace_processes(monkeypatch, sessions)
+    records = [
+        unchecked(record(trace, "", each)) for trace, each in zip(traces, [timing(4.0), timing(2.0)], strict=True)
+    ]
+    search = cast("TaskSearch", Searched(task_of("matmul", DISPATCH), SPACE, records))
+    (winner,) = choose_finalists([search], OPTIONS).winners.values()
+    assert winner.trace == traces[1]
+    assert sessions.baselines == ["code -1", "code -1"]
+    assert choose_finalists([search], None).reasons, "where nothing is run, nothing is checked later"
 
 
 @pytest.mark.parametrize("repeated", [0, 1])

@@ -13,7 +13,15 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.runner.options import RacingOptions, RunnerOptions, SampleOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
-from mlir_sched.runner.race import Contender, Places, Race, baseline_timing, independent_ratios, kept_pairs
+from mlir_sched.runner.race import (
+    FIRST_PAIRS,
+    Contender,
+    Places,
+    Race,
+    baseline_timing,
+    independent_ratios,
+    kept_pairs,
+)
 from mlir_sched.runner.statistics import median_interval
 from mlir_sched.targets.target import LOCAL, Driver
 
@@ -22,7 +30,12 @@ BASELINE_S = 1e-3
 
 
 class Machine:
-    """Samples programs of known speed with skewed noise; ``busy`` is the share of pairs that something disturbs."""
+    """Samples programs of known speed with skewed noise.
+
+    Attributes:
+        busy: Share of pairs that something disturbs.
+        shared: Share of pairs that are taken with the baseline sample of the pair before.
+    """
 
     def __init__(
         self,
@@ -30,12 +43,13 @@ class Machine:
         monkeypatch: pytest.MonkeyPatch,
         *,
         busy: float = 0.0,
+        shared: float = 0.0,
         slowdown: float = 3.0,
         noise: float = 0.01,
         seed: int = 0,
     ) -> None:
         self.call_s, self.busy, self.slowdown, self.noise = call_s, busy, slowdown, noise
-        self.now = 0.0
+        self.now, self.shared, self.kept_s = 0.0, shared, 0.0
         self.rng = np.random.default_rng(seed)
         monkeypatch.setattr("mlir_sched.runner.race.time.perf_counter", lambda: self.now)
 
@@ -47,11 +61,13 @@ class Machine:
 
     def _pair(self, contender: Contender, request: SamplePairs) -> Pair:
         baseline, own = (s * self.rng.lognormal(0, self.noise) for s in (BASELINE_S, self.call_s[contender.handle]))
+        shares = self.kept_s > 0 and self.shared > 0 and self.rng.random() < self.shared
+        self.kept_s = baseline = self.kept_s if shares else baseline
         quiet = self.rng.random() >= self.busy
         if not quiet:
             own *= self.slowdown
         self.now += baseline * request.baseline_calls + own * request.calls
-        return Pair(baseline, own, quiet)
+        return Pair(baseline, own, quiet, shared=shares)
 
 
 def run(
@@ -92,7 +108,7 @@ def test_beside_few_others_a_clear_loser_gets_the_pairs_of_an_interval(monkeypat
 def test_what_earlier_races_showed_of_two_pairs_counts(
     monkeypatch: pytest.MonkeyPatch, spread: float, pairs: int
 ) -> None:
-    spreads = deque([spread] * 20, maxlen=24)
+    spreads = deque([spread] * 20, maxlen=20)
     contenders = run(Machine({1: 1e-3, 2: 2e-3}, monkeypatch), spreads=spreads)
     assert len(contenders[2].pairs) == pairs
     assert spreads[-1] < 1.2, "this race shows what follows it"
@@ -111,6 +127,23 @@ def test_nothing_loses_before_as_many_are_measured_as_there_are_places(monkeypat
     assert min(len(c.pairs) for c in contenders.values()) > 6
 
 
+@pytest.mark.parametrize(("busy", "shared", "spread"), [(0.0, 0.0, 1), (1.0, 0.0, 0), (0.0, 1.0, 0)])
+def test_the_first_two_pairs_of_a_program_show_how_far_two_are_off(
+    monkeypatch: pytest.MonkeyPatch, busy: float, shared: float, spread: int
+) -> None:
+    spreads = deque[float]()
+    machine = Machine({1: 1e-3, 2: 1.01e-3}, monkeypatch, busy=busy, shared=shared)
+    contenders = run(machine, spreads=spreads)
+    assert len(spreads) == 2 * spread, "neither those of later pairs, nor of disturbed ones or of one baseline sample"
+    assert min(len(c.pairs) for c in contenders.values()) >= 6
+
+
+def test_pairs_that_share_a_sample_of_the_baseline_make_no_loser(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = {s: run(Machine({1: 1e-3, 2: 3e-3}, monkeypatch, noise=0.03, shared=s))[2].pairs for s in (0.0, 1.0)}
+    assert len(alone[0.0]) == 6
+    assert len(alone[1.0]) > 6, "one sample of the baseline shows nothing of its own noise"
+
+
 @pytest.mark.parametrize("others", [1, 5])
 def test_a_program_that_is_as_fast_as_what_holds_the_place_seldom_loses(
     monkeypatch: pytest.MonkeyPatch, others: int
@@ -127,10 +160,17 @@ def test_a_program_that_is_as_fast_as_what_holds_the_place_seldom_loses(
 
 @dataclass
 class Checks:
-    """Programs some of which are wrong, and in which order they were checked."""
+    """Programs some of which are wrong, or become so while they are timed, and in which order they were checked."""
 
     wrong: Collection[int] = ()
     made: list[int] = field(default_factory=list)
+    worn: Collection[int] = ()
+    confirmed: list[int] = field(default_factory=list)
+
+    def confirm(self, contender: Contender) -> None:
+        self.confirmed.append(contender.handle)
+        if contender.handle in self.worn:
+            contender.failure = Failure(FailureClass.WRONG_RESULT, "after timing: 3 of 9 elements are too far off")
 
     def prove(self, contender: Contender) -> None:
         self.made.append(contender.handle)
@@ -142,7 +182,7 @@ class Checks:
 def run_unproven(machine: Machine, checks: Checks, places: Places) -> dict[int, Contender]:
     contenders = [Contender(handle, PROGRAM, proven=False) for handle in machine.call_s]
     arguments = machine.ask_pairs, machine.warm, RunnerOptions(), BASELINE_S
-    Race(*arguments, seed=1, places=places, prove=checks.prove).run(contenders)
+    Race(*arguments, seed=1, places=places, prove=checks.prove, confirm=checks.confirm).run(contenders)
     return {c.handle: c for c in contenders}
 
 
@@ -166,6 +206,15 @@ def test_a_wrong_program_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None
     assert min(len(contenders[handle].pairs) for handle in (1, 3)) >= 6
 
 
+def test_a_place_of_a_program_that_is_wrong_after_its_pairs_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks(worn={0, 1})
+    contenders = run_unproven(Machine(TENTHS, monkeypatch, noise=0.003), checks, Places(2))
+    assert checks.made == [0, 1, 2, 3]
+    assert [handle for handle, c in contenders.items() if c.proven and c.failure is None] == [2, 3]
+    assert min(len(contenders[handle].pairs) for handle in (2, 3)) >= 6
+    assert checks.confirmed == [*range(10), 2, 3], "those with further pairs once more"
+
+
 def test_no_program_is_proven_that_is_slower_than_those_that_hold_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = Checks()
     contenders = run_unproven(Machine(TENTHS, monkeypatch, noise=0.003), checks, Places(2, (1.5, 2.0)))
@@ -179,7 +228,7 @@ def test_a_place_of_a_program_that_fails_while_it_is_timed_is_free_again(monkeyp
     ask_pairs = machine.ask_pairs
 
     def failing(contender: Contender, request: SamplePairs) -> tuple[Pair, ...]:
-        if contender.handle == 0 and contender.pairs:
+        if contender.handle == 0 and len(contender.pairs) >= FIRST_PAIRS:
             raise RequestFailed(Failure(FailureClass.RUN_CRASH, "gone"))
         return ask_pairs(contender, request)
 

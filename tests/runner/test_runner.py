@@ -29,6 +29,7 @@ from mlir_sched.runner import (
     client,
     protocol,
 )
+from mlir_sched.runner.checking import Checking
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
@@ -191,7 +192,7 @@ def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones
     asked = answered(monkeypatch, telling)
     program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
     with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3))) as runner:
-        monkeypatch.setattr(runner, "_check_races", True)
+        monkeypatch.setattr(runner._checking, "_exposes_races", True)
         only(runner, program, program)
     racing = [telling[number % len(telling)] for number in range(3)]
     assert checks_in(asked) == [*range(len(CHECKS)), *again, *racing, *again]
@@ -205,7 +206,7 @@ def test_a_candidate_that_competes_for_places_gets_its_first_checks_and_the_rest
     asked = answered(monkeypatch, telling)
     program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
     with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=1))) as runner:
-        monkeypatch.setattr(runner, "_check_races", True)
+        monkeypatch.setattr(runner._checking, "_exposes_races", True)
         result = competing(runner, program, program, Places(held=(2.0,) if lost else ()))
     sampled = next(i for i, request in enumerate(asked) if isinstance(request, protocol.SamplePairs))
     checks = [checks_in(asked[:sampled]), checks_in(asked[sampled:])]
@@ -253,14 +254,14 @@ def test_races_are_looked_for_wherever_there_are_two_cores() -> None:
     many = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3)))
     few = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3, data_race_threads=1)))
     several = len(os.sched_getaffinity(0)) > 1
-    assert [request.races for request in many._race_checks(1)] == [True] * 3 * several
-    assert few._race_checks(1) == []
+    assert [request.races for request in many._checking._race_checks(1)] == [True] * 3 * several
+    assert few._checking._race_checks(1) == []
 
 
 def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
+    monkeypatch.setattr(runner._checking, "_hopeless_s", lambda handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(1.0, 1.0, 1.0, 1.0, 1))
     result = competing(runner, matmul("right"), matmul("right"), Places())
     assert timing_of(result).samples == 1
@@ -272,7 +273,7 @@ def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
 def test_a_hopeless_candidate_is_timed_once_and_its_verdict_is_not_checked(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
+    monkeypatch.setattr(runner._checking, "_hopeless_s", lambda handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
     result = competing(runner, matmul("right"), matmul("right"), Places())
     assert timing_of(result).samples == 1
@@ -284,7 +285,7 @@ def test_a_hopeless_candidate_is_timed_once_and_its_verdict_is_not_checked(
 def test_a_hopeless_candidate_gets_all_checks_where_numbers_are_claimed(
     matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Runner, "_hopeless_s", lambda runner, handle, check_s: check_s)
+    monkeypatch.setattr(Checking, "_hopeless_s", lambda _, handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
     for options in (RunnerOptions.final(LOCAL), FAST.first_look, FAST):
         with Runner(options) as whole:
@@ -377,7 +378,7 @@ def test_a_program_whose_check_says_how_long_it_takes_is_not_warmed_up(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch, call_s: float, warmed: int
 ) -> None:
     asked = requests_of(monkeypatch)
-    monkeypatch.setattr(runner, "_call_s_in", lambda check_s: call_s)
+    monkeypatch.setattr(runner._checking, "_call_s_in", lambda check_s: call_s)
     assert only(runner, matmul("right"), matmul("right")).verdict is Verdict.RIGHT
     assert [type(request) for request in asked].count(protocol.Warm) == warmed
 

@@ -17,10 +17,10 @@ from measured_programs import CHECKS, FAST, SQUARE, VECTOR, Compiled, failure_of
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes import child
 from mlir_sched.runner import Runner, RunnerOptions, TimeoutOptions, client
+from mlir_sched.runner.checking import Part
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
-from mlir_sched.runner.runner import Part
 
 pytestmark = pytest.mark.alone
 
@@ -54,14 +54,14 @@ def test_innocent_program_is_tried_again_when_another_damaged_the_process(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only(runner, matmul("right"), matmul("right"))
-    check = runner._check
+    check = runner._checking._check
 
     def check_in_damaged_process(handle: int, program: Program, part: Part) -> Failure | None:
-        monkeypatch.setattr(runner, "_check", check)
+        monkeypatch.setattr(runner._checking, "_check", check)
         os.kill(pid_of(runner), signal.SIGSEGV)
         return check(handle, program, part)
 
-    monkeypatch.setattr(runner, "_check", check_in_damaged_process)
+    monkeypatch.setattr(runner._checking, "_check", check_in_damaged_process)
     assert only(runner, matmul("right"), matmul("right")).failure is None
 
 

@@ -61,6 +61,7 @@ def test_what_was_not_checked_is_no_best_of_a_search() -> None:
     alone, both = history(UNKNOWN), history(UNKNOWN, RIGHT)
     assert (alone.best_trace(), alone.best_seconds(), alone.best_ratio(), [*alone.ranked()]) == (None, None, 1.0, [])
     assert [record.outcome for record in both.ranked()] == [RIGHT]
+    assert [record.outcome for record in both.unchecked()] == [UNKNOWN]
     assert both.best_ratio() == pytest.approx(1.2)
     assert both.ratios() == (None, 1.2)
 

@@ -16,7 +16,7 @@ from speedups import Estimating, Factor, Speedups
 from mlir_sched.corpus import Corpus, MeasuredTask
 from mlir_sched.corpus.sources import Place
 from mlir_sched.database import RecordStore
-from mlir_sched.outcome import Outcome
+from mlir_sched.outcome import Outcome, Verdict
 from mlir_sched.search import RandomSearch
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -183,9 +183,21 @@ def test_a_second_run_measures_nothing_and_a_search_goes_on_from_the_records(tmp
     assert len(evaluator.measured) == search.tried == 16
 
 
-def test_dispatches_whose_faster_candidates_the_store_has_need_no_others(tmp_path: Path) -> None:
+class FirstChecked(Speedups):
+    """Of every task the first candidate is checked in full, and the others are not."""
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        for index, outcome in super().evaluate(task, scripts, known):
+            right = self.measured.count(task.name) == 1
+            yield index, outcome if right else replace(outcome, verdict=Verdict.NOT_CHECKED)
+
+
+@pytest.mark.parametrize("kind", [Speedups, FirstChecked])
+def test_dispatches_whose_faster_candidates_the_store_has_need_no_others(tmp_path: Path, kind: type[Speedups]) -> None:
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        searched(program_search(TuneOptions(trials=16), store, TASKS), Speedups({"first": 2.0, "second": 0.5}))
+        searched(program_search(TuneOptions(trials=16), store, TASKS), kind({"first": 2.0, "second": 0.5}))
         evaluator = Speedups(SLOWER)
         program = searched(program_search(OPTIONS, store, TASKS, transfer=PLAN), evaluator)
         assert isinstance(program, OneShotProgram)

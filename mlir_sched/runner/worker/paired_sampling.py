@@ -59,7 +59,7 @@ class PairSampler(Generic[T]):
         self._kept: _Kept | None = None
 
     def forget(self) -> None:
-        """Drop what is known of the baseline, because another one follows."""
+        """Drop the sample of the baseline that would serve further pairs: another baseline or a check comes next."""
         self._kept = None
 
     def pairs(self, baseline: T, own: T, request: SamplePairs) -> tuple[Pair, ...]:

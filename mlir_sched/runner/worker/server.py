@@ -67,6 +67,7 @@ def _answer(bench: Bench, request: Any) -> Any:
         case protocol.Drop():
             return bench.drop(request.handle)
         case protocol.Verify():
+            bench.forget_sample()
             verify = bench.verify_races if request.races else bench.verify
             return verify(request.handle, request.check)
         case protocol.Warm():

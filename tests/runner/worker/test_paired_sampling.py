@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mlir_sched.runner.protocol import SamplePairs
+from mlir_sched.runner.protocol import Pair, SamplePairs, Verify
+from mlir_sched.runner.worker import server
+from mlir_sched.runner.worker.benches.device_bench import DeviceBench
 from mlir_sched.runner.worker.paired_sampling import PairClock, PairSampler
 from mlir_sched.runner.worker.wall_clock import call_seconds
 
@@ -73,6 +75,27 @@ def test_a_sample_is_forgotten_with_its_baseline() -> None:
     sampler.forget()
     (pair,) = sampler.pairs(3.0, 0.1, request(1, 8))
     assert pair.baseline_s == pytest.approx(3.03)
+
+
+@pytest.mark.parametrize("races", [True, False])
+def test_a_check_between_pairs_ends_what_a_sample_serves(races: bool) -> None:
+    class Samples(DeviceBench):
+        def __init__(self) -> None:
+            self._sampler = PairSampler(FakeClock())  # type: ignore[arg-type]
+
+        def verify(self, handle: int, check: int) -> None:
+            pass
+
+        def verify_races(self, handle: int, check: int) -> None:
+            pass
+
+        def pairs(self, request: SamplePairs) -> tuple[Pair, ...]:
+            return self._sampler.pairs(2.0, 0.1, request)  # type: ignore[arg-type]
+
+    bench, shared = Samples(), list[bool]()
+    for asked in (request(1, 8), request(1, 8), Verify(1, 0, races), request(1, 8)):
+        shared += [pair.shared for pair in server._answer(bench, asked) or ()]
+    assert shared == [False, True, False]
 
 
 def test_one_call_tells_the_time_of_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,9 @@ class Bench(ABC):
         self._programs[handle] = program
         self._loaded[handle] = self._place_of(handle)[1].load(program)
 
+    def forget_sample(self) -> None:  # noqa: B027 - not all keep one
+        """Drop a sample of the baseline that would serve further pairs: other work comes between."""
+
     def drop(self, handle: int) -> None:
         """Release a program."""
         self._loaded.pop(handle, None)

@@ -60,7 +60,11 @@ class ChainedBench(Bench, Generic[T]):
         chained = self._is_chained(self._callee(protocol.BASELINE))
         return longest_chained_s(self._chained_s, baseline_s=self._ready().call_s, baseline_chained=chained)
 
+    def forget_sample(self) -> None:
+        """Drop a sample of the baseline that would serve further pairs."""
+        self._sampler.forget()
+
     def _forget(self) -> None:
         super()._forget()
         self._callees.clear()
-        self._sampler.forget()
+        self.forget_sample()

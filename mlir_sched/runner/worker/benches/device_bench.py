@@ -92,10 +92,14 @@ class DeviceBench(Bench):
         self._clock.forget(self._module_of(handle))
         self._rough_s.pop(handle, None)
 
+    def forget_sample(self) -> None:
+        """Drop a sample of the baseline that would serve further pairs."""
+        self._sampler.forget()
+
     def _forget(self) -> None:
         for handle in self._programs:
             self._remove(handle)
-        self._sampler.forget()
+        self.forget_sample()
         super()._forget()
 
     def _leave(self) -> None:
