@@ -130,6 +130,7 @@ class Recording:
         finalists = self.meter.finalists(tried, tuned, END_S, ledger)
         costs = self.store.work_costs()[known:]
         variants = BuiltVariants(built, {}, (), ProgramSpace(tuple(each.variant.plan for each in built)))
+        ledger.until = time.monotonic() + ledger.emission_s(built, tuned)  # sessions are cut to this in a run by time
         with seconds_of() as emission:
             self.meter.emission(variants, tuned, finalists, ledger)
         choice_s, report_s = (_median(costs, kind) for kind in (WorkKind.CHOICE, WorkKind.REPORT))
