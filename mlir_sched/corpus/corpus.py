@@ -41,8 +41,8 @@ class Corpus:
     def of_store(store: RecordStore, *, until: int | None = None) -> Corpus:
         """Return what a store has of each task in each context.
 
-        Failures for which the machine may be to blame, and estimates, are left out. Of several records of a trace,
-        whose script has changed meanwhile, the last one counts.
+        Failures for which the machine may be to blame, estimates, and contexts that cannot be read are left out. Of
+        several records of a trace, whose script has changed meanwhile, the last one counts.
 
         Args:
             until: Number of the last record that counts; by default all count.
@@ -57,6 +57,7 @@ class Corpus:
                     for task in store.tasks()
                     if task.dispatch is not None
                     for context in store.contexts(task.key)
+                    if context_parts(context)
                 )
             )
         except ValueError as error:

@@ -42,8 +42,8 @@ def context_key(**parts: str | int) -> str:
 
 
 def context_parts(key: str) -> dict[str, str]:
-    """Return the parts of a :func:`context_key` by name."""
-    return dict(part.split("=", 1) for part in re.split(r", (?=\w+=)", key))
+    """Return the parts of a :func:`context_key` by name; none of another text."""
+    return dict(part.split("=", 1) for part in re.split(r", (?=\w+=)", key) if "=" in part)
 
 
 def measuring_context(target: Target, *, generation: int = 0, **bounds: str) -> str:

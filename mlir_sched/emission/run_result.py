@@ -233,7 +233,7 @@ def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) 
     own = _machine(context)
     found: dict[str, set[str]] = {}
     for key in task_keys:
-        for other in map(_machine, store.contexts(key)):
+        for other in filter(None, map(_machine, store.contexts(key))):
             if differing := ", ".join(f"{name} {other.get(name)}" for name in own if other.get(name) != own[name]):
                 found.setdefault(differing, set()).add(key)
     if not found:

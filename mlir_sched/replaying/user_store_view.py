@@ -92,7 +92,7 @@ def _ops(task: StoredTask) -> str:
 
 def _machine(context: str) -> str:
     """Return the device of a context, or its processor with the number of threads."""
-    parts = context_parts(context) if "=" in context else {}
+    parts = context_parts(context)
     if "cpu" not in parts or not parts.get("threads", "").isdecimal():
         return parts.get("device", context)
     return f"{parts['cpu']}, {threads(int(parts['threads']))}"

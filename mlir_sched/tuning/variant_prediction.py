@@ -19,11 +19,14 @@ from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.variants.compile_policy import Foreseen
 from mlir_sched.program.variants.foreseeing import foreseen, worth
 from mlir_sched.program.variants.profile_features import FEATURES
+from mlir_sched.text import counted
 
 LEAST_PROGRAMS = 8
 """Fewest programs from which variants are predicted."""
 TOO_FEW = "variants are not predicted yet: {} of at least {} known programs"
 """What is said where there are fewer: how many there are, and have to be."""
+UNREADABLE = "variants are not predicted from {} whose context cannot be read"
+"""What is said of programs of which it is not known where they were measured."""
 _CHOSEN = ("threads", "calls", "generation", "max_weights")
 """Parts of a context that a user chooses: what differs in these alone was measured on the same machine."""
 
@@ -37,7 +40,7 @@ class KnownPrograms:
         user_file: The user's store; None for none, and it need not be there.
         context_key: The context of the run's programs.
         fresh: Whether the run is a fresh start, so that it knows none.
-        note: Is told what cannot be read of the user's store, and that there are too few programs.
+        note: Is told what cannot be read of the stores, and that there are too few programs.
     """
 
     store: RecordStore
@@ -56,9 +59,10 @@ class KnownPrograms:
         if self.fresh:
             return ()
         own, generation = _machine(self.context_key), context_parts(self.context_key)["generation"]
-        here = [p for p in self.store.programs() if context_parts(p.context_key).get("generation") == generation]
+        users, here = self._readable(self._of_user()), self._readable(self.store.programs())
+        here = [p for p in here if context_parts(p.context_key).get("generation") == generation]
         found = dict[tuple[str, ...], StoredProgram]()
-        for each in (*reversed(self._of_user()), *reversed(here)):  # the last one that was stored comes last
+        for each in (*reversed(users), *reversed(here)):  # the last one that was stored comes last
             if each.features and each.variants and _machine(each.context_key) == own:
                 key = context_parts(each.context_key)["threads"], *each.task_keys
                 found[key] = each.beside(found.get(key))
@@ -79,6 +83,13 @@ class KnownPrograms:
         except (UserError, OSError) as error:
             self.note(f"variants are not predicted from your store over all runs: {error}")
             return ()
+
+    def _readable(self, programs: Sequence[StoredProgram]) -> list[StoredProgram]:
+        """Return the programs whose contexts say on how many threads they ran; how many others there are is noted."""
+        known = [each for each in programs if "threads" in context_parts(each.context_key)]
+        if len(known) < len(programs):
+            self.note(UNREADABLE.format(counted(len(programs) - len(known), "program")))
+        return known
 
 
 def predicted(programs: Sequence[StoredProgram], features: Mapping[str, float], plans: Sequence[Plan]) -> Foreseen:

@@ -57,6 +57,12 @@ def test_a_store_gives_each_task_in_each_context(store: RecordStore) -> None:
     assert {*here.origins, *there.origins} == {Origin.MODEL}
 
 
+def test_a_context_that_cannot_be_read_is_left_out(store: RecordStore) -> None:
+    store.add([untuned(), tried(FIRST), untuned("odd"), tried(SECOND, context="odd")])
+    (task,) = Corpus.of_store(store).tasks
+    assert (task.context, task.traces) == (HERE, (FIRST,))
+
+
 def test_later_records_do_not_count(store: RecordStore) -> None:
     store.add([untuned(), tried(FIRST)])
     last = store.last_record()

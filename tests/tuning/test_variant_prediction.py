@@ -129,6 +129,15 @@ def test_the_users_store_counts_too_and_one_that_is_damaged_costs_a_note(
     assert "not predicted from your store" in notes[0]
 
 
+@pytest.mark.parametrize("odd", ["", "odd", "an odd one, x=1", "cpu=here"])
+def test_programs_whose_context_cannot_be_read_are_left_out_and_counted(odd: str, store: RecordStore) -> None:
+    fill(store, programs({LAYOUT: 3.0}, 2, first=50, context=odd))
+    fill(store, programs({LAYOUT: 3.0}))
+    notes = list[str]()
+    assert KnownPrograms(store, None, CONTEXT, note=notes.append).count == LEAST_PROGRAMS
+    assert notes == ["variants are not predicted from 2 programs whose context cannot be read"]
+
+
 def test_a_program_counts_once_on_however_many_threads_and_under_whatever_bound(store: RecordStore) -> None:
     threads = [measuring_context(replace(TARGET, cores=cores)) for cores in range(1, LEAST_PROGRAMS + 1)]
     bounds = [measuring_context(TARGET, max_weights=f"{bound}") for bound in range(1, LEAST_PROGRAMS + 1)]
