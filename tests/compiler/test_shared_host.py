@@ -251,10 +251,15 @@ def test_a_program_that_may_need_more_than_its_own_code_is_linked_as_iree_does(
     assert linked(PROGRAM.replace(place, other)) == [True]
 
 
-def test_a_link_that_fails_is_not_tried_again_for_a_task(linked: Callable[..., list[bool]]) -> None:
+def test_a_link_that_needs_the_libraries_is_not_tried_again_for_a_task(linked: Callable[..., list[bool]]) -> None:
+    assert linked(PROGRAM, failing=(False,)) == [False, True]
+    assert linked(PROGRAM) == [True]
+
+
+def test_a_program_that_is_rejected_either_way_says_nothing_of_others(linked: Callable[..., list[bool]]) -> None:
     with pytest.raises(CompilerError):
         linked(PROGRAM, failing=(False, True))
-    assert linked(PROGRAM) == [True]
+    assert linked(PROGRAM) == [False]
 
 
 def test_a_target_without_the_form_of_another_link_is_linked_as_iree_does(

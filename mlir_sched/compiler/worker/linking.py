@@ -5,7 +5,8 @@ dispatch, and lets the linker drop what the dispatch does not call: as a rule al
 small candidate takes (LLVMCPUTarget.cpp, ``serializeExecutable``). To an executable for the system's linker it adds
 neither. With IREE's own linker in the place of the system's (``compiler/linker.py``), a dispatch that calls nothing of
 these libraries becomes the same binary. Where one that does is not known by its task's program, it has no link; it is
-compiled again with the libraries, and so are all others of the task from then on.
+compiled again with the libraries, and where that succeeds, so are all others of the task from then on. What LLVM rejects
+either way costs its own candidate alone.
 """
 
 import os
@@ -33,7 +34,7 @@ _UNWINDING = "#llvm.uwtableKind<sync>"
 """Puts frames where an embedded executable has them: there the query function has such an attribute, ``async``, and
 another one none. ``async`` would give a dispatch other frames on AArch64."""
 _STDERR = 2
-_with_libraries: set[int] = set()  # hashes of sources of which nothing is linked alone any more
+_with_libraries: set[int] = set()  # hashes of sources of which a program needed the libraries
 
 
 def with_binaries(module: Any, source: str) -> Any:
@@ -41,7 +42,7 @@ def with_binaries(module: Any, source: str) -> Any:
 
     Args:
         module: The program after phase ``executable-targets``, which may be changed.
-        source: The task's program; once a program of it is not linked alone, none is tried again.
+        source: The task's program; once a program of it is linked with the libraries only, no other is tried alone.
 
     Raises:
         CompilerError: The compiler rejects the program.
@@ -53,9 +54,11 @@ def with_binaries(module: Any, source: str) -> Any:
             _link_alone(alone)
             run_phases(alone, TARGETS, HAL)
             return alone
-        _with_libraries.add(hash(source))
         with suppress(OSError):  # no file, outside of a worker
             os.ftruncate(_STDERR, said_bytes)  # should the process die later, this link is not why
+        run_phases(module, TARGETS, HAL)
+        _with_libraries.add(hash(source))  # not where this is rejected, too: that is no matter of the link
+        return module
     run_phases(module, TARGETS, HAL)
     return module
 
