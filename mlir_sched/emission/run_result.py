@@ -134,7 +134,7 @@ def _transferred(best: ProgramSearch) -> TransferResult | None:
 def _predicted(variants: BuiltVariants) -> PredictedVariants | None:
     """Return what was predicted of the variants; None for nothing."""
     found = variants.foreseen
-    return PredictedVariants(found.programs, found.order) if found else None
+    return PredictedVariants(found.programs, found.order, found.ratios) if found else None
 
 
 def _source(source: Source, target: Target) -> SourceResult:

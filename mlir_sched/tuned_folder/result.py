@@ -254,16 +254,23 @@ class PredictedVariants:
     Attributes:
         programs: How many programs the prediction was made from.
         order: The variants that had a chance, the most promising first.
+        ratios: How many times as fast as the default each variant was predicted to be, by name; one that too few
+            programs had measured is missing, and counts as as fast.
     """
 
     programs: int
     order: tuple[str, ...]
+    ratios: Mapping[str, float]
 
     @property
     def words(self) -> str:
-        """What was predicted, in one sentence."""
+        """What was predicted, or what the order comes from where nothing was, in one sentence."""
         first = ", then ".join(self.order) or "none beside the default"
-        return f"variants by prediction from {self.programs} known programs: {first}"
+        if not self.ratios:
+            return f"{self.programs} known programs say too little to predict a variant; by their rewrites: {first}"
+        unknown = ", ".join(name for name in self.order if name not in self.ratios)
+        text = f"variants by prediction from {self.programs} known programs: {first}"
+        return f"{text} (not predicted: {unknown})" if unknown else text
 
 
 @dataclass(frozen=True)

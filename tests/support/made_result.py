@@ -58,7 +58,7 @@ LOADING = Loading(LoadCost(0.3, 100 * 2**20, 90 * 2**20), LoadCost(1.2, 190 * 2*
 WEIGHTS = Weights(90 * 2**20, 92 * 2**20)
 WHOLE = replace(
     RESULT,
-    predicted=PredictedVariants(9, ("channels_last+packed_weights", "data-tiling")),
+    predicted=PredictedVariants(9, ("channels_last", "data-tiling"), {"channels_last": 1.5}),
     transfer=TransferResult(
         3, 2, (SourceResult("d_1", "linalg.matmul 4x4x4", "your store", "a CPU", 1, 96),) * 2, 0.71, 2
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from made_result import ABLATION, DISPATCH, RESULT, alternative, timing
 
 from mlir_sched.cli.tune import summary_lines
@@ -13,6 +14,7 @@ from mlir_sched.tuned_folder.ablation_section import MEANING, ablation_section
 from mlir_sched.tuned_folder.decision_worth import RelativeSpeed
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.report import estimate_text, page
+from mlir_sched.tuned_folder.result import PredictedVariants
 from mlir_sched.tuned_folder.transferred import OneShotResult, SourceResult, TransferResult
 
 
@@ -135,3 +137,21 @@ def test_a_run_without_a_search_says_so_everywhere() -> None:
     assert json.loads(json.dumps(found.to_json()))["one_shot"]["words"] == words
     assert RESULT.to_json()["one_shot"] is None
     assert "no search" not in page(RESULT, b"")
+
+
+@pytest.mark.parametrize(
+    ("order", "ratios", "words"),
+    [
+        (("r", "O3"), {"r": 1.5, "O3": 1.1}, "variants by prediction from 9 known programs: r, then O3"),
+        ((), {"r": 0.5}, "variants by prediction from 9 known programs: none beside the default"),
+        (("O3",), {"r": 0.5}, "variants by prediction from 9 known programs: O3 (not predicted: O3)"),
+        (("r", "O3"), {}, "9 known programs say too little to predict a variant; by their rewrites: r, then O3"),
+    ],
+)
+def test_what_variants_are_ordered_by_is_said_as_it_was(
+    order: tuple[str, ...], ratios: dict[str, float], words: str
+) -> None:
+    found = replace(RESULT, predicted=PredictedVariants(9, order, ratios))
+    assert words in summary_lines(found)
+    assert f"<p>{words}.</p>" in page(found, b"")
+    assert json.loads(json.dumps(found.to_json()))["predicted"]["words"] == words

@@ -23,7 +23,7 @@ from mlir_sched.program.rewrites import cpu_rewrites
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants import choosing
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
-from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, FORESEEN_SLOWER, NOT_SETTLED, Foreseen
+from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, NOT_FORESEEN, NOT_SETTLED, Foreseen
 from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.program.variants.programs import Source
 from mlir_sched.space.space import Space
@@ -139,7 +139,7 @@ def test_one_variant_is_compiled_where_an_earlier_run_a_prediction_or_the_profil
     if not compiled and not prediction:
         assert {*found.left_out.values()} == {NOT_SETTLED}
     if prediction and not known:
-        assert FORESEEN_SLOWER in found.left_out.values()
+        assert NOT_FORESEEN in found.left_out.values()
 
 
 def test_a_run_that_compared_nothing_has_not_decided_for_the_default(machine: Machine) -> None:

@@ -17,7 +17,8 @@ from mlir_sched.program.variants.compile_policy import (
     CHOSEN_BEFORE,
     EXCEPT_FOR,
     EXTENDED,
-    FORESEEN_SLOWER,
+    FORESEEN_BEHIND,
+    NOT_FORESEEN,
     REFINED_AT_ONCE,
     CompilePolicy,
     Foreseen,
@@ -263,7 +264,8 @@ class _Choosing:
             expected = foreseen.ratios.get(plan.whole.name, 0.0) if plan.refines else 0.0
             self._note_dominance(plan.refines or plan.whole.name, max(each.measured.ratio, expected))
         done = {*self.left_out, *(b.variant.plan.whole.name for b in built)}
-        self.left_out |= {name: FORESEEN_SLOWER for name in by_name if name not in done}
+        others = [name for name in by_name if name not in done]
+        self.left_out |= {name: FORESEEN_BEHIND if name in foreseen.ratios else NOT_FORESEEN for name in others}
 
     def _note_dominance(self, name: str, ratio: float) -> None:
         """Note whether a variant that is so many times as fast as the default dominates all others."""

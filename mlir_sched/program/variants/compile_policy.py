@@ -19,9 +19,19 @@ NOT_SETTLED = (
     "without a search only the variant is compiled that an earlier run, a prediction or the profile speaks for"
 )
 """Why a variant is left out of a run without a search."""
-FORESEEN_SLOWER = "others are predicted to be faster"
+FORESEEN_BEHIND = "others come first by the prediction"
 """Why a variant is left out by a prediction."""
-NOT_TRIED = NO_TIME_TO_COMPILE, EXTENDED, CHOSEN_BEFORE, REFINED_AT_ONCE, NOT_SETTLED, FORESEEN_SLOWER
+NOT_FORESEEN = "too few known programs measured it to predict it, and others come first"
+"""Why a variant without a prediction is left out where variants are predicted."""
+NOT_TRIED = (
+    NO_TIME_TO_COMPILE,
+    EXTENDED,
+    CHOSEN_BEFORE,
+    REFINED_AT_ONCE,
+    NOT_SETTLED,
+    FORESEEN_BEHIND,
+    NOT_FORESEEN,
+)
 """Why variants are left out that were not compiled."""
 EXCEPT_FOR = "it competes except for {}: {}"
 """What becomes of a variant of which IREE does not compile some sites, and what it says of the whole variant."""
@@ -36,7 +46,7 @@ class Foreseen:
     Attributes:
         order: Names of the variants that have a chance, the most promising first.
         ratios: How many times as fast as the default each is predicted to be, without its scripts, by name; of a
-            variant that refines another one, what it refines.
+            variant that refines another one, what it refines. Those of which too little was measured are missing.
         programs: From how many programs that follows.
     """
 

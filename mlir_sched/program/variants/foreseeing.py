@@ -59,4 +59,4 @@ def foreseen(plans: Sequence[Plan], ratios: Mapping[str, float], programs: int) 
 
     in_order = sorted(hopeful, key=rank)
     others = sorted(in_order[1:], key=lambda plan: (replaced(plan), not plan.rewrites))
-    return Foreseen(tuple(plan.name for plan in (*in_order[:1], *others)), expected, programs)
+    return Foreseen(tuple(plan.name for plan in (*in_order[:1], *others)), ratios, programs)

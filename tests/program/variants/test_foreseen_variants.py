@@ -14,7 +14,7 @@ from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import cpu_rewrites
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
-from mlir_sched.program.variants.compile_policy import FORESEEN_SLOWER, CompilePolicy, Foreseen
+from mlir_sched.program.variants.compile_policy import FORESEEN_BEHIND, NOT_FORESEEN, CompilePolicy, Foreseen
 from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.program.variants.programs import Source
 from mlir_sched.program.variants.rewritten import flagged_variants
@@ -58,13 +58,13 @@ def built(policy: CompilePolicy, folder: Path, **seconds: float) -> tuple[Counte
 
 
 def test_the_first_two_that_compile_are_timed_and_the_others_left_out(tmp_path: Path) -> None:
-    policy = Prophet(CONTIGUOUS, PACKED, "O3", ratios={})
+    policy = Prophet(CONTIGUOUS, PACKED, "O3", ratios={CONTIGUOUS: 1.1, LAYOUT: 0.5})
     programs, found = built(policy, tmp_path, **{CONTIGUOUS: 0.9, "O3": 1.1})
     assert programs.compiled == ["default", CONTIGUOUS, "O3"]
     assert programs.timed == [("default", CONTIGUOUS, "O3")]
-    slower = dict.fromkeys(ALL - {PACKED, CONTIGUOUS, "O3"}, FORESEEN_SLOWER)
-    assert found.left_out == {PACKED: "it does not compile", **slower}
-    assert found.foreseen == Foreseen(policy.order, {}, 9)
+    others = dict.fromkeys(ALL - {PACKED, CONTIGUOUS, "O3", LAYOUT}, NOT_FORESEEN)
+    assert found.left_out == {PACKED: "it does not compile", LAYOUT: FORESEEN_BEHIND, **others}
+    assert found.foreseen == Foreseen(policy.order, policy.ratios, 9)
     assert found.failed == (PACKED,)
     assert (found.dominant, policy.spoken_for) == ((), CONTIGUOUS)
 
@@ -111,10 +111,10 @@ def test_what_an_earlier_run_chose_dominates_where_there_is_no_search_to_compare
 
 
 def test_the_default_may_be_all(tmp_path: Path) -> None:
-    programs, found = built(Prophet(ratios={}), tmp_path)
+    programs, found = built(Prophet(ratios=dict.fromkeys(ALL, 0.5)), tmp_path)
     assert programs.compiled == ["default"]
     assert programs.timed == [("default",)]
-    assert found.left_out == dict.fromkeys(ALL, FORESEEN_SLOWER)
+    assert found.left_out == dict.fromkeys(ALL, FORESEEN_BEHIND)
 
 
 @pytest.mark.parametrize("foresees", [True, False])
