@@ -19,9 +19,9 @@ from mlir_sched.compiler.flags import library_flags
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
 from mlir_sched.compiler.version import SUPPORTED, compiler_program, compiler_version
-from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
+from mlir_sched.errors import EnvironmentFailureError, FailureClass, MlirSchedError, UserError
 from mlir_sched.processes.executable import run_program, running_program, signal_name
-from mlir_sched.processes.limits import ChildError, ChildLimits
+from mlir_sched.processes.limits import ChildError, ChildLimits, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.shortage import says_shortage
 from mlir_sched.processes.temporary import temporary_folder
@@ -74,11 +74,14 @@ class ModelCompileError(MlirSchedError):
     Attributes:
         diagnostics: All messages of the compiler, or how it ended where a crash left none; empty where it is not the
             compiler that failed. The exception's own message is a few lines from the first error on.
+        kind: The class of the failure.
     """
 
-    def __init__(self, message: str, diagnostics: str = "") -> None:
+    def __init__(
+        self, message: str, diagnostics: str = "", kind: FailureClass = FailureClass.COMPILE_ERROR
+    ) -> None:
         super().__init__(message)
-        self.diagnostics = diagnostics
+        self.diagnostics, self.kind = diagnostics, kind
 
 
 class ModelLimitError(ModelCompileError, UserError):
@@ -255,13 +258,16 @@ def _running_iree_compile(
             try:
                 done = ended()
             except ChildError as error:
-                raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
+                late = isinstance(error, ChildTimeoutError)
+                kind = FailureClass.COMPILE_TIMEOUT if late else FailureClass.COMPILE_MEMORY
+                raise ModelLimitError(f"iree-compile {model_path}: {error}", kind=kind) from None
             messages = done.errors.decode(errors="replace")
             if done.code != 0 and says_shortage(messages):
                 raise EnvironmentFailureError(_summary(model_path, done.code, messages))
             if done.code != 0 or _ERROR.search(messages):
                 summary = _summary(model_path, done.code, messages)
-                raise ModelCompileError(summary, messages or summary)
+                kind = FailureClass.COMPILE_CRASH if done.code < 0 else FailureClass.COMPILE_ERROR
+                raise ModelCompileError(summary, messages or summary, kind)
             return done.output.decode(errors="replace")
 
         yield wait

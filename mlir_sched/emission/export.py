@@ -8,17 +8,15 @@ figures come from another session, in a fresh process, unless no time is left fo
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.reasons import reason
-from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed, loses, plainest_of_fastest
 from mlir_sched.emission.final_measurement import ProgramTimings, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
+from mlir_sched.emission.provenance import tuned_sequence
 from mlir_sched.emission.sessions import Sessions, with_scripts_s
 from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
@@ -29,7 +27,6 @@ from mlir_sched.program.variant import BuiltVariant, Rivals
 from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.runner import BaselineError, RunnerOptions
 from mlir_sched.targets.target import Target
-from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import Loading, ProgramResult
@@ -37,6 +34,8 @@ from mlir_sched.tuning.ledger import Ledger
 
 NOT_RUN = "the program does not call it with random inputs, so its results in the program cannot be checked"
 """Why the script of a dispatch is dropped that no run of the program has called."""
+UNPROVEN = "its proof failed ({}): {}"
+"""Why a variant is left out at the end: the class of the failure, and the cause."""
 OF_UNTUNED = (BaselineError, EnvironmentFailureError)
 """Exceptions of a session that say nothing of the program to emit: the untuned program or the machine fails."""
 
@@ -52,6 +51,7 @@ class Emission:
         files: The files to put into the tuned folder (``installation.install``).
         lost_figures: Why the program's figures are those of an earlier session than the last; empty when they are of
             the last.
+        left_out: Why variants that were to be emitted are not, by name.
     """
 
     program: ProgramResult
@@ -59,6 +59,7 @@ class Emission:
     reasons: Mapping[str, str]
     files: EmittedFiles
     lost_figures: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def emit(
@@ -87,6 +88,14 @@ def emit(
 
 @dataclass(frozen=True)
 class _Emitter:
+    """What is emitted of one run, while it is decided.
+
+    Attributes:
+        untuned: Programs without scripts that were proven so far, by the variant's name.
+        failed: Why variants cannot be proven, whatever scripts they have, by name.
+        left_out: Why variants that were to be emitted are not, by name.
+    """
+
     prover: Prover
     variants: Sequence[BuiltVariant]
     tuned: BuiltVariant
@@ -95,6 +104,9 @@ class _Emitter:
     target: Target
     ledger: Ledger
     sessions: Sessions
+    untuned: dict[str, Proven] = field(default_factory=dict)
+    failed: dict[str, ModelCompileError] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> Emission:
         """Decide what is emitted, and measure the figures to report."""
@@ -103,10 +115,9 @@ class _Emitter:
         while winners:
             start = time.monotonic()
             sequences = {key: tuned_sequence(winner, self.target) for key, winner in winners.items()}
-            try:
-                proven = self.prover.prove(self.tuned, sequences)
-            except ModelCompileError as error:  # not even without scripts, with verification
-                reasons |= dict.fromkeys(winners, reason(str(error)))
+            proven = self._proven(self.tuned, sequences)
+            if proven is None:
+                reasons |= dict.fromkeys(winners, reason(str(self.failed[self.tuned.variant.name])))
                 break
             reasons |= proven.dropped
             winners = {key: winner for key, winner in winners.items() if key in proven.sequences}
@@ -120,6 +131,22 @@ class _Emitter:
             reasons |= rejected
             winners = {key: winner for key, winner in winners.items() if key not in rejected}
         return self._without_scripts(reasons, ratios)
+
+    def _proven(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven | None:
+        """Return a variant with scripts, proven; None where it cannot be proven even without any."""
+        name = variant.variant.name
+        if not sequences and name in self.untuned:
+            return self.untuned[name]
+        if name in self.failed:
+            return None
+        try:
+            proven = self.prover.prove(variant, sequences)
+        except ModelCompileError as error:
+            self.failed[name], self.left_out[name] = error, UNPROVEN.format(error.kind, reason(str(error)))
+            return None
+        if not proven.sequences:
+            self.untuned[name] = proven
+        return proven
 
     def _judge(
         self, proven: Proven, winners: Mapping[str, Winner]
@@ -234,12 +261,14 @@ class _Emitter:
         chosen = next(built for built in self.variants if built.variant.name == name)
         if chosen is not default:
             own, verdict = ratios[chosen.variant.name], self.sessions.verdict
-            with suppress(ModelCompileError):
-                proven = self.prover.prove(chosen, {})
+            if (proven := self._proven(chosen, {})) is not None:
                 figures = ProgramTimings(ratios[default.variant.name], own, {}, verdict, lost=lost)
-                if not isinstance(reported := self._report(proven, figures), str):
+                reported = self._report(proven, figures)
+                if not isinstance(reported, str):
                     return self._emission(reported, ratios, proven, {}, reasons)
-        proven = self.prover.prove(default, {})
+                self.left_out[chosen.variant.name] = reported
+        if (proven := self._proven(default, {})) is None:
+            raise self.failed[default.variant.name]
         return self._emission(self._untuned(proven), ratios, proven, {}, reasons)
 
     def _untuned(self, proven: Proven) -> ProgramTimings:
@@ -338,7 +367,7 @@ class _Emitter:
         reasons: Mapping[str, str],
     ) -> Emission:
         program = self._result(reported, ratios, proven)
-        return Emission(program, winners, reasons, proven.files, reported.lost)
+        return Emission(program, winners, reasons, proven.files, reported.lost, self.left_out)
 
     def _result(self, reported: ProgramTimings, ratios: Mapping[str, Timing], proven: Proven) -> ProgramResult:
         medians, variant = {name: timing.ratio for name, timing in ratios.items()}, proven.variant.variant
@@ -369,39 +398,3 @@ def _half_of_least_gain(winners: Mapping[str, Winner]) -> list[str]:
     """Return the task keys of the half of the scripts that saves the least time per run of the model, at least one."""
     saved = {key: w.timing.median_s * (w.timing.ratio - 1) * w.task.weight for key, w in winners.items()}
     return sorted(saved, key=saved.__getitem__)[: (len(saved) + 1) // 2]
-
-
-def tuned_sequence(winner: Winner, target: Target) -> TunedSequence:
-    """Return the sequence of the library for a script, with where it comes from and what is known of its time."""
-    timing, task = winner.timing, winner.task
-    assert task.dispatch is not None
-    provenance = {
-        "dispatch": task.name,
-        "ops": describe(task.dispatch),
-        **measurement(task, target, winner.code, timing),
-        "seed": str(winner.seed),
-    }
-    return TunedSequence(
-        winner.symbol, task.source, winner.space, winner.trace, provenance, task.name, winner.script, winner.code
-    )
-
-
-def measurement(task: Task, target: Target, code: str, timing: Timing) -> dict[str, str]:
-    """Return what a library says of the measurement of a script: of what code, where, and the times."""
-    return {
-        "task": task.key,
-        "code": code,
-        "target": f"{target.name} {target.processor}",
-        "target_key": target.key,
-        "versions": f"mlir-sched {__version__}, iree-compiler {target.compiler}",
-        **_times(timing),
-    }
-
-
-def _times(timing: Timing) -> dict[str, str]:
-    if timing.is_estimated:
-        return {"not_measured": f"estimated: {timing.median_s * 1e6:.2f} us, {timing.ratio:.3f} times as fast"}
-    return {
-        "speedup": f"{timing.ratio:.3f} ({timing.ratio_low:.3f} to {timing.ratio_high:.3f})",
-        "median_us": f"{timing.median_s * 1e6:.2f} ({timing.low_s * 1e6:.2f} to {timing.high_s * 1e6:.2f})",
-    }

@@ -34,7 +34,8 @@ class ProgramFailedError(ModelCompileError):
     """
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(f"the emitted program fails its check ({failure.kind}): {failure.message}")
+        text = f"the emitted program fails its check ({failure.kind}): {failure.message}"
+        super().__init__(text, kind=failure.kind)
         self.failure = failure
 
 

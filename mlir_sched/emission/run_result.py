@@ -76,7 +76,7 @@ def result_of(
             repair=variants.repair,
             weights=_weights(variants, emission.program.variant),
         ),
-        left_out=dict(variants.left_out),
+        left_out={**variants.left_out, **emission.left_out},
         not_run=dict(best.built.model.not_run),
         notes=(
             *repair_notes(variants.repair),

@@ -18,6 +18,7 @@ from mlir_sched.compiler import (
     compile_to_bytes,
 )
 from mlir_sched.compiler.reasons import reason
+from mlir_sched.errors import FailureClass
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.program.blame import Fault, faults_in, faults_named
 from mlir_sched.program.program_space import ProgramSpace
@@ -152,7 +153,7 @@ def _require_rewrite(variant: BuiltVariant, found: Collection[str]) -> None:
     """
     rewrite = variant.variant.rewrite
     if rewrite and rewrite.mark not in found:
-        raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
+        raise ModelCompileError(f"the rewrite {rewrite.name} was not applied", kind=FailureClass.NOT_APPLIED)
 
 
 def _kept_apart(sequence: TunedSequence, fault: Fault | None) -> TunedSequence:

@@ -15,7 +15,6 @@ from mlir_sched.compiler import (
     compile_to_bytes,
 )
 from mlir_sched.emission.acceptance import NO_LOSS
-from mlir_sched.emission.export import measurement
 from mlir_sched.emission.final_measurement import (
     ProgramFailedError,
     ProgramTimings,
@@ -23,6 +22,7 @@ from mlir_sched.emission.final_measurement import (
     measure_compiled,
     measure_program,
 )
+from mlir_sched.emission.provenance import measurement
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of

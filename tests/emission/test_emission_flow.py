@@ -208,11 +208,18 @@ def test_scripts_have_to_beat_the_variant_that_they_are_compared_with(emitted: A
     assert emission.program.variant == "layout"
 
 
+BAD = {"layout": "its proof failed (compile_error): 'linalg.pack' op is bad"}
+
+
+@dataclass
 class Unproven(Program):
     """A program of which one variant does not compile with verification when it has no scripts."""
 
+    failed: int = 0
+
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         if not sequences and variant.variant.name == "layout":
+            self.failed += 1
             raise ModelCompileError("error: 'linalg.pack' op is bad")
         return super().prove(variant, sequences)
 
@@ -222,6 +229,7 @@ def test_a_variant_that_does_not_compile_when_it_is_proven_is_not_emitted(emitte
     emission = emitted(Unproven([*slower, {"default": timing(1.0)}]), WINNERS, FAR_SLOWER)
     assert not emission.winners
     assert emission.program.variant == "default"
+    assert emission.left_out == BAD
 
 
 class NeverProven(Unproven):
@@ -232,12 +240,27 @@ class NeverProven(Unproven):
 
 
 def test_scripts_of_a_variant_that_cannot_be_proven_at_all_end_no_run(emitted: Any) -> None:
-    emission = emitted(
-        NeverProven([{"layout": timing(1.2), "slow": timing(0.5)}, {"default": timing(1.0)}]), WINNERS, FAR_SLOWER
-    )
+    program = NeverProven([{"layout": timing(1.2), "slow": timing(0.5)}, {"default": timing(1.0)}])
+    emission = emitted(program, WINNERS, FAR_SLOWER)
     assert not emission.winners
     assert emission.program.variant == "default"
+    assert (emission.left_out, program.failed) == (BAD, 1)
     assert set(emission.reasons.values()) == {"'linalg.pack' op is bad"}
+
+
+class Dropping(Program):
+    """A program in which no script can be proven."""
+
+    def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
+        return replace(super().prove(variant, sequences), sequences={}, dropped=dict.fromkeys(sequences, "at fault"))
+
+
+def test_what_was_proven_without_scripts_is_not_compiled_once_more(emitted: Any) -> None:
+    program = Dropping([{"O3": timing(1.0)}, {"a+b+c+d": timing(1.0)}])
+    emission = emitted(program, WINNERS)
+    assert (emission.program.variant, emission.left_out) == ("default", {})
+    assert set(emission.reasons.values()) == {"at fault"}
+    assert program.proven == [("default", *WINNERS)]
 
 
 def test_the_default_serves_where_the_fastest_variant_cannot(emitted: Any) -> None:
@@ -328,6 +351,8 @@ def test_flags_that_do_not_hold_when_measured_again_are_not_emitted(
     emission = emitted(Program(sessions), {})
     assert (emission.program.variant, emission.program.tuned.ratio) == (variant, ratio)
     assert emission.files.flags == (variant,)
+    lost = {"O3": "the program was 0.97x (0.97 to 0.97) when measured again"}
+    assert emission.left_out == (lost if variant == "default" else {})
 
 
 @pytest.mark.parametrize(("found", "kept"), [(ProgramProfile({}, {"a": 1, "b": 2}), ["a", "b"]), (None, ["a"])])

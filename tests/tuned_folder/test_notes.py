@@ -19,6 +19,7 @@ from mlir_sched.tuned_folder.result import ProgramResult, TuneResult
 pytestmark = pytest.mark.landing
 
 NOTE = "scf.if in the program: the dispatches inside count as run once"
+UNPROVEN = "its proof failed (compile_error): no"
 MODEL = """
 func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
   %c0 = arith.constant 0 : index
@@ -40,16 +41,20 @@ func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
-    """Return what tuning a program whose calls cannot be counted finds, reported by the session that decided."""
+    """Return what tuning a program whose calls cannot be counted finds, with a variant that fails."""
     folder = tmp_path_factory.mktemp("notes")
     (folder / "model.mlir").write_text(MODEL)
-    made = export._Emitter._result
+    made, emitted = export._Emitter._result, export._Emitter.run
 
     def of_deciding_session(*known: Any) -> ProgramResult:
         return replace(made(*known), of_deciding_session=True)
 
+    def with_a_variant_unproven(*known: Any) -> export.Emission:
+        return replace(emitted(*known), left_out={"O9": UNPROVEN})
+
     with pytest.MonkeyPatch.context() as patch, short_sessions():
         patch.setattr(export._Emitter, "_result", of_deciding_session)
+        patch.setattr(export._Emitter, "run", with_a_variant_unproven)
         return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
 
 
@@ -65,3 +70,10 @@ def test_notes_are_shown_below_the_table_and_in_the_report(result: TuneResult) -
     assert f"note: {NOTE}" in summary_lines(result)
     assert result.output is not None
     assert f"<p>Note: {NOTE}; {OF_DECIDING_SESSION}.</p>" in (Path(result.output) / "report.html").read_text()
+
+
+def test_a_variant_that_fails_at_the_end_is_named_in_the_result_and_below_the_table(result: TuneResult) -> None:
+    assert result.output is not None
+    summary = json.loads((Path(result.output) / "summary.json").read_text())
+    assert summary["left_out"]["O9"] == UNPROVEN
+    assert f"program variants left out (O9): {UNPROVEN}" in summary_lines(result)
