@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from mlir_sched.corpus.places import given_store
+from mlir_sched.corpus.sources import Place
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.database.record import StoredTask
@@ -173,6 +174,7 @@ def tune(
                     else (),
                     ledger=choice.ledger,
                 )
+                users.begin_from(each.task.key for each in run.transfer.sources if each.place is Place.USER)
                 phases = PhaseClock(start)
                 monitor = Monitor(run, phases, progress, errors.add, meter.stages)
                 opened, sites = partial(meter.programs, evaluators, weights), variants.space.sites

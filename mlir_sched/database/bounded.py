@@ -1,9 +1,9 @@
 """The bound of a store of a user: what was used longest ago makes room for what is new."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
 from mlir_sched.database.engine import store_name
 from mlir_sched.database.record import Record, StoredProgram, StoredTask
@@ -21,6 +21,7 @@ def settle_bounded(
     measured: Sequence[tuple[StoredTask, Sequence[Record]]],
     most_bytes: int,
     programs: Sequence[StoredProgram],
+    begun_from: Collection[str] = (),
 ) -> None:
     """Settle the records of tasks, which are added, too, and programs, in a transaction.
 
@@ -28,15 +29,20 @@ def settle_bounded(
     where the store takes more than ``most_bytes`` then, and old programs (:func:`drop_oldest_programs`); it has to be
     an SQLite file.
 
+    Args:
+        begun_from: Keys of tasks that others began from, which counts as a use where uses are noted.
+
     Raises:
         UserError: Runs go on with the store, so that nothing may be dropped from it.
     """
     if connection.scalar(select(SEARCHES.c.id).limit(1)) is not None:
         name = store_name(connection.engine.url)
         raise UserError(f"{name} is the store of runs, which go on with it: give another file, or off")
+    if begun_from:
+        note_use(connection, TASKS.c.key.in_(begun_from) & (TASKS.c.used > 0))
     for task, records in measured:
         insert_missing_rows(connection, TASKS, ("key",), [task_row(task)])
-        note_use(connection, task.key)
+        note_use(connection, TASKS.c.key == task.key)
         for record in records:
             settled(connection, record, since=sys.maxsize if record.outcome.is_lasting else 0)
     for program in programs:
@@ -45,10 +51,10 @@ def settle_bounded(
     drop_longest_unused(connection, most_bytes)
 
 
-def note_use(connection: Connection, task_key: str) -> None:
-    """Note that a task is used now, which is later than all other uses."""
+def note_use(connection: Connection, which: ColumnElement[bool]) -> None:
+    """Note that tasks are used now, which is later than all other uses."""
     latest = select(func.max(TASKS.c.used)).scalar_subquery()
-    connection.execute(update(TASKS).where(TASKS.c.key == task_key).values(used=latest + 1))
+    connection.execute(update(TASKS).where(which).values(used=latest + 1))
 
 
 def drop_longest_unused(connection: Connection, most_bytes: int) -> None:

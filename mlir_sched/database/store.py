@@ -6,7 +6,7 @@ measurement.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -195,6 +195,7 @@ class RecordStore(StoredRuns):
         measured: Iterable[tuple[StoredTask, Sequence[Record]]],
         most_bytes: int,
         programs: Sequence[StoredProgram] = (),
+        begun_from: Collection[str] = (),
     ) -> None:
         """Settle what a run measured in one call, all or none, and drop what is oldest; see :func:`settle_bounded`.
 
@@ -202,7 +203,9 @@ class RecordStore(StoredRuns):
             UserError: Runs go on with the store, so that nothing may be dropped from it.
         """
         measured = tuple(measured)
-        self._database.in_turn(lambda connection: settle_bounded(connection, measured, most_bytes, programs))
+        self._database.in_turn(
+            lambda connection: settle_bounded(connection, measured, most_bytes, programs, begun_from)
+        )
 
     def records(
         self, task_key: str, context_key: str, *, until: int | None = None, scripts: bool = True

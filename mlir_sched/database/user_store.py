@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -81,6 +81,7 @@ class UserStore:
         self._store: RecordStore | None = None
         self._waiting: list[tuple[StoredTask, Sequence[Record]]] = []
         self._programs: list[StoredProgram] = []
+        self._begun_from: tuple[str, ...] = ()
         self.note = ""
 
     @property
@@ -102,6 +103,10 @@ class UserStore:
         if self._file is not None:
             self._programs.append(program)
             self._try(ATTEMPT_S)
+
+    def begin_from(self, task_keys: Iterable[str]) -> None:
+        """Note that a run begins from tasks of the store, which are used then: with what is added next."""
+        self._begun_from = tuple(task_keys)
 
     def finish(self, *, wait: bool = False) -> None:
         """Add what another process kept from being added until now; what it still keeps is given up."""
@@ -127,14 +132,14 @@ class UserStore:
         try:
             self._store = self._store or _opened(self._file, wait_s)
             self._store.wait_for_locks(wait_s)
-            self._store.settle_bounded(self._waiting, MOST_BYTES, self._programs)
+            self._store.settle_bounded(self._waiting, MOST_BYTES, self._programs, self._begun_from)
         except StoreOutageError as error:
             if error.is_held:
                 return error
             self._give_up(error)
         except (UserError, OSError) as error:  # which looking at a file raises whose folder may not be entered
             self._give_up(error)
-        self._waiting, self._programs = [], []
+        self._waiting, self._programs, self._begun_from = [], [], ()
         return None
 
     def _give_up(self, error: Exception) -> None:

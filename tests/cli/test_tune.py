@@ -3,8 +3,10 @@
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
@@ -203,9 +205,16 @@ def test_a_program_in_which_nothing_can_have_a_script_is_no_error_and_its_folder
     assert "numbers checked" in cli("replay", "tuned", "plain.mlir").out  # a gain of nanoseconds may not hold
 
 
+def uses(store: Path) -> dict[str, int]:
+    """Return the order of the last uses of a store's tasks, by key."""
+    with closing(sqlite3.connect(store)) as connection:
+        return dict(connection.execute("SELECT key, used FROM tasks"))
+
+
 @pytest.mark.landing
 def test_a_run_begins_from_what_another_run_left_in_the_users_store(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
     shutil.copyfile(tuned[0] / "user.sqlite", tmp_path / "user.sqlite")
+    before = uses(tmp_path / "user.sqlite")
     (tmp_path / "model.mlir").write_text(MODEL.replace("128x256", "96x320"))
     options = ("--user-store", "user.sqlite", "--transfer", "auto")
     ended = run(tmp_path, "tune", "model.mlir", *OPTIONS, *options)
@@ -218,3 +227,5 @@ def test_a_run_begins_from_what_another_run_left_in_the_users_store(tuned: tuple
     shown = run(tmp_path, "inspect", "tuned").stdout
     assert summary["words"] in shown
     assert "  your store: " in shown
+    after = uses(tmp_path / "user.sqlite")
+    assert any(after[key] > max(before.values()) for key in before), "a task that others begin from is used"

@@ -103,6 +103,7 @@ def test_tasks_that_others_stored_are_not_dropped(
         store.add_task(task)
         store.add(records)
     with UserStore(file, own) as users:
+        users.begin_from(["others"])
         for name in "abcd":
             users.add(*of_task(name, 20))
     assert list(stored(file)) == ["others", "d"]
@@ -283,6 +284,21 @@ def test_the_tasks_used_longest_ago_make_room(file: Path, own: RecordStore, monk
     kept = stored(file)
     assert len(kept.get("e", ())) < 180, "one task alone is bounded, too"
     assert file.stat().st_size < 500_000 + 200_000
+
+
+def test_what_a_run_begins_from_is_used_with_what_it_adds_next(
+    file: Path, own: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_store, "MOST_BYTES", 500_000)
+    known = {name: of_task(name, 20) for name in "abcd"}  # about 160 kB each
+    with UserStore(file, own) as users:
+        users.add(*known["a"])
+        users.add(*known["b"])
+        users.begin_from(["a", "unknown"])
+        users.add(*known["c"])
+        assert list(stored(file)) == ["a", "c"]
+        users.add(*known["d"])
+        assert list(stored(file)) == ["c", "d"], "it was used once"
 
 
 def test_programs_are_added_too_and_only_the_last_ones_stay(
