@@ -5,12 +5,10 @@ from mlir_sched.compiler.iree_compile import (
     CompiledProgram,
     ModelCompileError,
     Shown,
-    applied_rewrites,
     compile_model,
     compile_showing,
     compile_to_bytes,
     compiling,
-    tuned_dispatches,
 )
 from mlir_sched.compiler.pool import CompilerPool
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch
@@ -26,10 +24,8 @@ __all__ = [
     "TunedDispatch",
     "WorkerLimits",
     "WorkerSet",
-    "applied_rewrites",
     "compile_model",
     "compile_showing",
     "compile_to_bytes",
     "compiling",
-    "tuned_dispatches",
 ]

@@ -28,7 +28,6 @@ from mlir_sched.processes.temporary import temporary_folder
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
 _REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
-_DUMP_FLAG = "--iree-hal-dump-executable-configurations-to="
 _SHORT = ("--mlir-elide-elementsattrs-if-larger=4096", "--mlir-elide-resource-strings-if-larger=4096")
 """Flags that leave large constants out of text that is read only for its ops: the weights of a large model are most of
 its text. Constants inside dispatches are below these limits."""
@@ -59,8 +58,8 @@ class CompiledProgram:
     """A compiled model, and what its compilation showed.
 
     Attributes:
-        rewrites: As :func:`applied_rewrites` returns them; empty unless they are shown.
-        scripts: As :func:`tuned_dispatches` returns them; empty unless they are shown.
+        rewrites: As :func:`rewrites_in` returns them; empty unless they are shown.
+        scripts: The dispatches to which a sequence of the library is applied; empty unless they are shown.
     """
 
     vmfb: bytes
@@ -77,9 +76,7 @@ class ModelCompileError(MlirSchedError):
         kind: The class of the failure.
     """
 
-    def __init__(
-        self, message: str, diagnostics: str = "", kind: FailureClass = FailureClass.COMPILE_ERROR
-    ) -> None:
+    def __init__(self, message: str, diagnostics: str = "", kind: FailureClass = FailureClass.COMPILE_ERROR) -> None:
         super().__init__(message)
         self.diagnostics, self.kind = diagnostics, kind
 
@@ -100,7 +97,8 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
         EnvironmentFailureError: This machine has no space left, for one.
     """
     try:
-        _iree_compile(model_path, flags, library, "-o", str(output))
+        with _running_iree_compile(model_path, flags, library, "-o", str(output)) as wait:
+            wait()
     except ModelCompileError:
         output.unlink(missing_ok=True)
         raise
@@ -174,37 +172,10 @@ def _files(shown: Shown, folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{_FOLDERS[shown]}/*_{shown.value}.mlir"))
 
 
-def tuned_dispatches(
-    model_path: str | Path, flags: tuple[str, ...], library: Path | None = None
-) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches of a model to which a sequence of the library is applied, with digests of their code.
-
-    The compiler writes every dispatch to a file once it is configured, and stops. This takes a separate compilation,
-    because one that continues would write the locations of those files into the program.
-
-    Raises:
-        ModelCompileError: The compiler failed or reported an error.
-    """
-    with temporary_folder() as folder:
-        stop = ("--compile-to=executable-configurations", f"{_DUMP_FLAG}{folder}", "-o", os.devnull)
-        _iree_compile(model_path, (*flags, *_SHORT), library, *stop)
-        return read_tuned_dispatches(sorted(Path(folder).glob("*.mlir")))
-
-
-def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
-    """Return the number of pieces of the program that each rewrite of the library replaced, by the rewrite's name.
-
-    The replacement carries ``mlir_sched.rewritten = "name"``, which stays on the op until the end of preprocessing.
-
-    Raises:
-        ModelCompileError: The compiler failed, e.g. because a rewrite did not find the ops that it was made for.
-    """
-    text = _iree_compile(model_path, (*flags, *_SHORT), library, "--compile-to=preprocessing", "-o", "-")
-    return rewrites_in(text)
-
-
 def rewrites_in(text: str) -> dict[str, int]:
     """Return the number of pieces of a program that each rewrite put in place, by the rewrite's name.
+
+    What is put in place carries ``mlir_sched.rewritten = "name"``, which stays on it until the end of preprocessing.
 
     Args:
         text: The program after IREE's ``preprocessing`` phase (``iree-compile --compile-to=preprocessing``).
@@ -240,21 +211,16 @@ def _require_supported(named: str) -> None:
         raise UserError(f"{PROGRAM}={named}: IREE {SUPPORTED}.x is needed, and this program is none: {reason(said)}")
 
 
-def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str) -> str:
-    with _running_iree_compile(model_path, flags, library, *arguments) as wait:
-        return wait()
-
-
 @contextmanager
 def _running_iree_compile(
     model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str
-) -> Iterator[Callable[[], str]]:
-    """Start the compiler, and yield a function that waits for its end and returns what it printed."""
+) -> Iterator[Callable[[], None]]:
+    """Start the compiler, and yield a function that waits for its end."""
     of_library = () if library is None else library_flags(library)
     command = [str(iree_compile_path()), *flags, *of_library, _as_file(model_path), *arguments]
     with running_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes())) as ended:
 
-        def wait() -> str:
+        def wait() -> None:
             try:
                 done = ended()
             except ChildError as error:
@@ -268,7 +234,6 @@ def _running_iree_compile(
                 summary = _summary(model_path, done.code, messages)
                 kind = FailureClass.COMPILE_CRASH if done.code < 0 else FailureClass.COMPILE_ERROR
                 raise ModelCompileError(summary, messages or summary, kind)
-            return done.output.decode(errors="replace")
 
         yield wait
 

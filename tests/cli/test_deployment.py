@@ -14,7 +14,7 @@ from folders import ROOT
 from iree_cases import FLAGS
 from rewriting import library_for, run, write
 
-from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler import Shown, compile_showing, compile_to_bytes
 from mlir_sched.compiler.flags import read_response_file, write_response_file
 from mlir_sched.program.rewrites.folding.folded_constants import FoldedConstants
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
@@ -209,7 +209,8 @@ def test_relocate_has_plain_iree_compile_use_a_moved_folder(cli: Cli, moved: Pat
     assert "names the library in this folder now" in cli("relocate", moved).out
     assert str(tuned[0]) not in flags.read_text()
     assert "problem" not in cli("inspect", moved).out
-    assert len(tuned_dispatches(cli.folder / "model.mlir", read_response_file(flags.read_text()))) == 1
+    options = read_response_file(flags.read_text())
+    assert len(compile_showing(cli.folder / "model.mlir", options, shown=(Shown.SCRIPTS,)).scripts) == 1
     assert json.loads(cli("relocate", moved, "--json").out) == {"changed": False}
 
 

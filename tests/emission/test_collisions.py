@@ -13,7 +13,7 @@ from marking_spaces import MarkOnly, marking
 from plans import flagged
 from scaled_layers import scaled_layers
 
-from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
+from mlir_sched.compiler import CompilerPool, Shown, TunedDispatch, compile_showing
 from mlir_sched.compiler.code_digest import plain_type
 from mlir_sched.errors import ScriptError
 from mlir_sched.library.library import TunedSequence, build_library
@@ -147,7 +147,7 @@ def dispatches(
     """Return the dispatches of a model that a library of sequences is applied to."""
     library = folder / "library.mlir"
     library.write_text(build_library(sequences))
-    return tuned_dispatches(model.path, target.flags, library)
+    return compile_showing(model.path, target.flags, library, (Shown.SCRIPTS,)).scripts
 
 
 @pytest.fixture(scope="module")

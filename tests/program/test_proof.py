@@ -13,15 +13,7 @@ from channels_first_networks import two_shapes
 from marking_spaces import marking
 from rewriting import write
 
-from mlir_sched.compiler import (
-    ModelCompileError,
-    Shown,
-    applied_rewrites,
-    compile_showing,
-    compile_to_bytes,
-    iree_compile,
-    tuned_dispatches,
-)
+from mlir_sched.compiler import ModelCompileError, Shown, compile_showing, compile_to_bytes, iree_compile
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.processes.executable import running_program
@@ -92,16 +84,15 @@ def test_a_program_without_scripts_that_does_not_compile_when_it_is_proven_is_an
         Prover(path, tmp_path).prove(built, {})
 
 
-def test_what_a_compilation_shows_is_what_compilations_up_to_there_find(tmp_path: Path) -> None:
+def test_a_compilation_shows_the_rewrites_and_the_scripts_that_it_applies(tmp_path: Path) -> None:
     path, library = write(tmp_path, two_shapes()), tmp_path / "library.mlir"
     variant = planned_variant(path, cases.TARGET, Plan((ChannelsLast(),)))
     built = build_variant(path, cases.TARGET, variant, ())
-    library.write_text(build_library([*marks(built).values()][::2], variant.rewrite))
+    every_second = [*marks(built).values()][::2]
+    library.write_text(build_library(every_second, variant.rewrite))
     found = compile_showing(path, built.model.flags, library)
-    assert found.rewrites == applied_rewrites(path, built.model.flags, library) == {"channels_last": 3}
-    applied = tuned_dispatches(path, built.model.flags, library)
-    assert applied
-    assert sorted(found.scripts, key=str) == sorted(applied, key=str)
+    assert found.rewrites == {"channels_last": 3}
+    assert {each.name: each.sequence for each in found.scripts} == {each.dispatch: each.symbol for each in every_second}
 
 
 def test_a_compilation_without_a_library_shows_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rewriting import write
 from rule_ops import dispatch, epilogue, matmul
 
 from mlir_sched.attributes import APPLIED
-from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler import Shown, compile_showing, compile_to_bytes
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
 from mlir_sched.program.checking import inside, usable_functions
@@ -156,9 +156,8 @@ def scripted(path: Path, predicate: int) -> CompiledModel:
     """Return a model compiled with a script."""
     library = path.with_name(f"library{predicate}.mlir")
     library.write_text(script(predicate))
-    applied = tuned_dispatches(path, FLAGS, library)
-    recipe = Recipe(FLAGS, library.read_text(), applied)
-    return CompiledModel(compile_to_bytes(path, FLAGS, library), recipe=recipe)
+    program = compile_showing(path, FLAGS, library, (Shown.SCRIPTS,))
+    return CompiledModel(program.vmfb, recipe=Recipe(FLAGS, library.read_text(), program.scripts))
 
 
 @pytest.mark.promise

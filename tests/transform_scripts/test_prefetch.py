@@ -17,7 +17,7 @@ from recorded_schedules import started
 from rule_ops import dispatch, epilogue
 from rule_ops import matmul as product
 
-from mlir_sched.compiler import CompilerPool, compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler import CompilerPool, Shown, compile_showing
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.sampling import Value
@@ -178,8 +178,9 @@ def test_the_code_of_a_program_prefetches(
     for prefetch in ("yes", "no"):
         library = tmp_path / f"{prefetch}.mlir"
         library.write_text(build_library([TunedSequence("s", task.source, space, _trace(space, prefetch=prefetch))]))
-        assert {each.sequence for each in tuned_dispatches(model, flags, library)} == {"s"}
-        found[prefetch] = bool(PREFETCH_T1.search(machine_code(compile_to_bytes(model, flags, library))))
+        program = compile_showing(model, flags, library, (Shown.SCRIPTS,))
+        assert {each.sequence for each in program.scripts} == {"s"}
+        found[prefetch] = bool(PREFETCH_T1.search(machine_code(program.vmfb)))
     assert found == {"yes": True, "no": False}
 
 

@@ -13,7 +13,7 @@ from iree.compiler import ir
 from rewriting import abi, applies, compiled_to, library_for, run, write
 
 from mlir_sched import TuneOptions, replay, tune
-from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, Shown, compile_showing, compile_to_bytes
 from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.convolution.axis import Axis, Block
 from mlir_sched.program.rewrites.convolution.input_dilation import find_sites
@@ -236,7 +236,7 @@ def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> 
     result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=8, round_size=4, threads=1))
     assert result.program.variant.startswith("transposed_convolution")
     flags = (f"@{tmp_path / 'tuned' / 'flags.txt'}",)
-    assert applied_rewrites(model, flags, None) == {result.program.variant: 1}
+    assert compile_showing(model, flags, shown=(Shown.REWRITES,)).rewrites == {result.program.variant: 1}
     replayed = replay(tmp_path / "tuned", model)
     assert replayed.program is not None
     assert [s.applied for s in replayed.sequences] == [d.weight for d in result.dispatches if d.symbol]
