@@ -15,7 +15,6 @@ from iree.compiler import ir
 
 from mlir_sched.compiler import CompilerPool, WorkerLimits
 from mlir_sched.compiler.compile_result import CompileResult
-from mlir_sched.compiler.linker import link_command
 from mlir_sched.compiler.version import compiler_program
 from mlir_sched.compiler.worker import linking
 from mlir_sched.compiler.worker_process import Worker, run_isolated
@@ -181,16 +180,16 @@ def test_a_program_that_names_the_system_linker_by_itself_is_linked_by_it(
 
 
 def test_a_user_who_asks_for_another_link_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "iree-lld" in link_command(cases.FLAGS)
+    assert "iree-lld" in linking.link_command(cases.FLAGS)
     others = (
         "--iree-llvmcpu-embedded-linker-path=/x",
         "--iree-llvmcpu-link-embedded=false",
         "--iree-link-bitcode=/x.bc",
     )
     for asked in (*others, WITH_LIBRARIES):
-        assert link_command((*cases.FLAGS, asked)) == ""
+        assert linking.link_command((*cases.FLAGS, asked)) == ""
     monkeypatch.setenv("IREE_LLVM_EMBEDDED_LINKER_PATH", "/x")
-    assert link_command(cases.FLAGS) == ""
+    assert linking.link_command(cases.FLAGS) == ""
 
 
 PROGRAM = """

@@ -3,23 +3,34 @@
 IREE 3.13 adds musl and the ukernels' library to every embedded executable, compiles them anew together with the
 dispatch, and lets the linker drop what the dispatch does not call: as a rule all of it, for half of the time that a
 small candidate takes (LLVMCPUTarget.cpp, ``serializeExecutable``). To an executable for the system's linker it adds
-neither. With IREE's own linker in the place of the system's (``compiler/linker.py``), a dispatch that calls nothing of
-these libraries becomes the same binary. Where one that does is not known by its task's program, it has no link; it is
-compiled again with the libraries, and where that succeeds, so are all others of the task from then on. What LLVM rejects
-either way costs its own candidate alone.
+neither. With IREE's own linker and flags in the place of the system's, a dispatch that calls nothing of these libraries
+becomes the same binary. Where one that does is not known by its task's program, it has no link; it is compiled again
+with the libraries, and where that succeeds, so are all others of the task from then on. What LLVM rejects either way
+costs its own candidate alone.
 """
 
 import os
-from contextlib import suppress
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.linker import link_command, system_linker
 from mlir_sched.compiler.operations import declarations
+from mlir_sched.compiler.version import compiler_program
 from mlir_sched.compiler.worker.session import HAL, TARGETS, process_flags, run_phases
 from mlir_sched.errors import CompilerError
 
+_SYSTEM_LINKER, _EMBEDDED_LINKER = "IREE_LLVM_SYSTEM_LINKER_PATH", "IREE_LLVM_EMBEDDED_LINKER_PATH"
+_NAMED = "LLD_VERSION=IREE"
+"""What the linker calls itself in the binary; a shell runs the command."""
+_ARGUMENTS = (
+    "-flavor gnu --build-id=none --no-undefined --no-allow-shlib-undefined --allow-multiple-definition --gc-sections"
+    " -z now -z relro --discard-all --icf=all --ignore-data-address-equality --ignore-function-address-equality"
+    " --hash-style=sysv"
+)
+"""Source: EmbeddedLinkerTool.cpp of IREE 3.13, without what UnixLinkerTool.cpp adds."""
 _VARIANT = "hal.executable.variant"
 _EMBEDDED = '#hal.executable.target<"llvm-cpu", "embedded-elf-'
 _TRIPLE = '-unknown-unknown-eabi-elf"'
@@ -79,3 +90,28 @@ def _link_alone(module: Any) -> None:
             op.attributes["target"] = ir.Attribute.parse(target + _ALONE)
         elif op.name == "llvm.func" and op.regions[0].blocks:
             op.attributes["uwtable_kind"] = ir.Attribute.parse(_UNWINDING)
+
+
+def link_command(flags: Sequence[str]) -> str:
+    """Return the command that links as IREE does; empty where flags, or the environment, may ask for another link.
+
+    Args:
+        flags: The compiler flags of the process.
+    """
+    program = compiler_program("iree-lld")
+    asked = any("link" in flag.partition("=")[0] for flag in flags) or bool(os.environ.get(_EMBEDDED_LINKER))
+    return "" if asked or program is None else f"{_NAMED} {shlex.quote(str(program))} {_ARGUMENTS}"
+
+
+@contextmanager
+def system_linker(command: str) -> Iterator[None]:
+    """Have IREE run a command as the system's linker during a block; no flag may name another."""
+    users = os.environ.get(_SYSTEM_LINKER)
+    os.environ[_SYSTEM_LINKER] = command
+    try:
+        yield
+    finally:
+        if users is None:
+            del os.environ[_SYSTEM_LINKER]
+        else:
+            os.environ[_SYSTEM_LINKER] = users
