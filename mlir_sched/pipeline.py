@@ -42,11 +42,10 @@ from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, Interruption, with_callbacks
 from mlir_sched.tuning.journal import generation_of, tuned_program
-from mlir_sched.tuning.one_shot import OneShot, require_candidates, without_search
+from mlir_sched.tuning.one_shot import OneShot, SettledVariant, require_candidates, without_search
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod
-from mlir_sched.tuning.settled_variant import SettledVariant
 from mlir_sched.tuning.transfer import TransferPlan
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice

@@ -1,8 +1,8 @@
-"""No search: a few candidates per task, chosen from what is known before the first one is measured.
+"""No search: one program variant, and a few candidates per task, chosen before the first one is measured.
 
-They come from the cost model of what other dispatches showed, evolved as in a search, and from templates. What was
-chosen is compiled, proven, checked, timed and recorded as the candidates of a search are, and finalists and emission
-decide as ever. So a search goes on from these records.
+The candidates come from the cost model of what other dispatches showed, evolved as in a search, and from templates.
+What was chosen is compiled, proven, checked, timed and recorded as the candidates of a search are, and finalists and
+emission decide as ever. So a search goes on from these records.
 
 Source: One-Shot Tuner (Ryu et al., CC 2022): a predictor that was taught before takes the place of the search.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -23,6 +23,7 @@ from mlir_sched.evaluation.work import Work
 from mlir_sched.models import RandomModel, SharedCostModel
 from mlir_sched.plugins import key_of
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.compile_policy import NOT_SETTLED
 from mlir_sched.search import Acquisition, EvolutionaryOptions, GradientScheduler
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -36,6 +37,7 @@ from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.task_search import TaskSearch
+from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import Turns, VariantSearch
 
 TEMPLATES = 1
@@ -89,6 +91,42 @@ def require_candidates(options: TuneOptions, given: Collection[Trace], *, modell
             "nothing is left to choose from: without a search (0 trials) candidates come from what other dispatches "
             "showed and from templates, and both are off; leave one of them on, or give a number of trials"
         )
+
+
+@dataclass
+class SettledVariant(VariantChoice):
+    """The choice of variants without a search: at most one is compiled beside the default.
+
+    That is the one that an earlier run on such a program chose, which may be none, else the first one that compiles of
+    those that a prediction or the default's profile speaks for.
+    """
+
+    why_not = NOT_SETTLED
+    trusts_earlier_runs = True
+    _settled: Set[str] = frozenset()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the default is profiled before other variants are compiled: always."""
+        return True
+
+    def settle(self, names: Collection[str]) -> None:
+        """Hear which variants something speaks for."""
+        self._settled = frozenset(names)
+
+    def should_compile(self, name: str) -> bool:
+        """Say whether a variant is to be compiled: the first one that compiles of those that something speaks for."""
+        first = len(self._compiled) == self._failed
+        return self._decided(name, wanted=name in self._settled and first and self._has_time(until=self.end))
+
+    def should_compile_beside(self, name: str, *, extended: bool) -> bool:
+        """Say whether a variant is to be compiled beside another one: never."""
+        del extended
+        return self._decided(name, wanted=False)
+
+    def refines_at_once(self) -> bool:
+        """Say whether only what refines the variant is compiled that the profile speaks for: scripts come at once."""
+        return True
 
 
 @dataclass(frozen=True)

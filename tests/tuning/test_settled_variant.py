@@ -29,9 +29,8 @@ from mlir_sched.program.variants.programs import Source
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.budget import PICKS
-from mlir_sched.tuning.one_shot import OneShot, without_search
+from mlir_sched.tuning.one_shot import OneShot, SettledVariant, without_search
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.settled_variant import SettledVariant
 from mlir_sched.tuning.transfer import Transfer, TransferPlan
 from mlir_sched.tuning.tuning_run import TuningRun
 
