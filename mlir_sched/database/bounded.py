@@ -9,7 +9,7 @@ from mlir_sched.database.engine import store_name
 from mlir_sched.database.record import Record, StoredProgram, StoredTask
 from mlir_sched.database.schema import PROGRAMS, RECORDS, SEARCHES, TASKS, task_row
 from mlir_sched.database.statements import insert_missing_rows
-from mlir_sched.database.writing import keep_program, settled
+from mlir_sched.database.stored_records import keep_program, settled
 from mlir_sched.errors import UserError
 
 MOST_PROGRAMS = 500

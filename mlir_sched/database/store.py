@@ -23,7 +23,6 @@ from mlir_sched.database.engine import (
     transaction,
 )
 from mlir_sched.database.record import Record, StoredProgram, StoredTask
-from mlir_sched.database.record_queries import answers, in_context, lasting_scripts, scripts_in
 from mlir_sched.database.schema import (
     PROGRAMS,
     RECORDS,
@@ -38,8 +37,8 @@ from mlir_sched.database.schema import (
 )
 from mlir_sched.database.schema_version import prepare
 from mlir_sched.database.statements import Statements
+from mlir_sched.database.stored_records import answers, in_context, keep_program, lasting_scripts, scripts_in, settled
 from mlir_sched.database.stored_runs import StoredRuns
-from mlir_sched.database.writing import keep_program, settled
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
 

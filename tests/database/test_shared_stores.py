@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 from stored_records import CONTEXT, TASK, fill_store, make_record
 
-from mlir_sched.database import RecordStore, statements, writing
+from mlir_sched.database import RecordStore, statements, stored_records
 from mlir_sched.database.record import StoredProgram
 from mlir_sched.errors import UserError
 
@@ -131,7 +131,7 @@ def test_a_program_that_another_run_stores_at_the_same_moment_is_kept_beside_it(
             raise refusals.pop()
         statements.replace_row(connection, *what)
 
-    monkeypatch.setattr(writing, "replace_row", replace_row)
+    monkeypatch.setattr(stored_records, "replace_row", replace_row)
     program = StoredProgram(CONTEXT, (TASK.key,), {}, 1.5)
     store.keep_program(program)
     assert store.programs() == (program,)
