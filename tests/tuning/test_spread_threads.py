@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from replayed_run import TARGET, matmul_dispatch
 
-from mlir_sched.corpus.threads import DISTRIBUTION, MOST_PER_THREAD, spread_anew
 from mlir_sched.search import RandomSearch
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.features import EVENNESS, WORKGROUPS
 from mlir_sched.space.space import Space
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.transfer import DISTRIBUTION, MOST_PER_THREAD, spread_anew
 
 DISPATCH = matmul_dispatch(256, 384, 128)
 
