@@ -16,21 +16,25 @@ from mlir_sched.compiler import WorkerSet
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
 from mlir_sched.emission.sessions import EstimatedSessions
+from mlir_sched.errors import EnvironmentFailureError, MlirSchedError
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.estimating import CompileAndAssemble, EstimatedPrograms
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, Evaluators
 from mlir_sched.evaluation.gpu_times import GpuTimes, modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
+from mlir_sched.library.library import TunedSequence, sequence_symbol
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.proof import Prover
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.variants.programs import MeasuredPrograms, Programs, Source
-from mlir_sched.runner import RunnerOptions
+from mlir_sched.program.whole_program import CompiledModel, measure_programs
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.search.strategy import DRAWN
 from mlir_sched.targets import absent_target, detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile
-from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.ledger import Ledger
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -191,3 +195,51 @@ class EstimatedByModel(Meter):
         """Prove the program, and compare the estimates."""
         options, sessions = RunnerOptions.final(self.target.driver), EstimatedSessions(finalists.winners)
         return emit(self.model, variants, tuned, finalists, options, self.target, ledger, sessions)
+
+
+def interim_times(
+    path: Path, programs: Sequence[tuple[BuiltVariant, Sequence[TaskSearch]]], options: RunnerOptions
+) -> dict[str, float]:
+    """Return the time of every program with its best scripts so far, by variant.
+
+    Returns:
+        Times relative to the first program that can be compiled; programs that fail, or compute other results than the
+        first one, are missing. A script that is at fault is left out of its program. The times are only a ranking: the
+        emitted program is checked against the untuned one.
+
+    Raises:
+        EnvironmentFailureError: The machine fails.
+    """
+    compiled: list[tuple[BuiltVariant, CompiledModel]] = []
+    for built, searches in programs:
+        try:
+            compiled.append((built, _with_best_scripts(path, built, searches)))
+        except EnvironmentFailureError:
+            raise
+        except MlirSchedError:
+            continue
+    if not compiled:
+        return {}
+    (first, reference), *others = compiled
+    with Runner(options) as runner:
+        try:
+            _, results = measure_programs(runner, first.model, reference, [program for _, program in others])
+        except BaselineError:
+            return {}
+    timed = zip((built for built, _ in others), (result.valid for result in results), strict=True)
+    relative = {built.variant.name: 1 / timing.ratio for built, timing in timed if timing is not None}
+    return {first.variant.name: 1.0, **relative}
+
+
+def _with_best_scripts(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> CompiledModel:
+    """Return a program with the best script of each dispatch so far, as far as the scripts can be proven."""
+    sequences: dict[str, TunedSequence] = {}
+    for number, search in enumerate(searches):
+        trace, task = search.history.best_trace(), search.task
+        if trace is not None:
+            symbol = sequence_symbol(number, task.name)
+            sequences[task.key] = TunedSequence(symbol, task.source, search.space, trace, dispatch=task.name)
+    if not sequences:
+        return built.compiled()
+    with temporary_folder() as folder:
+        return Prover(path, Path(folder)).prove(built, sequences).compiled()

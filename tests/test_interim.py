@@ -12,6 +12,7 @@ import pytest
 from contraction_payloads import matmul
 from plans import flagged
 
+from mlir_sched.meter import interim_times
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.choosing import build_variants
 from mlir_sched.program.variants.programs import MeasuredPrograms, Source
@@ -21,7 +22,6 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.task_search import TaskSearch
 
 pytestmark = pytest.mark.landing
