@@ -18,6 +18,9 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 
+CHOSEN = ("threads", "calls", "generation", "max_weights")
+"""Parts of a context that a user chooses, or that follow from these: what differs in them alone is of one machine."""
+
 
 class Origin(StrEnum):
     """Who made the code of a candidate."""
@@ -44,6 +47,11 @@ def context_key(**parts: str | int) -> str:
 def context_parts(key: str) -> dict[str, str]:
     """Return the parts of a :func:`context_key` by name; none of another text."""
     return dict(part.split("=", 1) for part in re.split(r", (?=\w+=)", key) if "=" in part)
+
+
+def machine_of(key: str) -> dict[str, str]:
+    """Return the parts of a :func:`context_key` that a user does not choose: the machine, and versions."""
+    return {name: value for name, value in context_parts(key).items() if name not in CHOSEN}
 
 
 def measuring_context(target: Target, *, generation: int = 0, **bounds: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlir_sched import __version__
 from mlir_sched.corpus.sources import OTHER_MACHINES, Asked, Source
-from mlir_sched.database.record import context_parts, describe, measuring_context
+from mlir_sched.database.record import describe, machine_of, measuring_context
 from mlir_sched.database.store import RecordStore
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
@@ -36,8 +36,6 @@ OF_DECIDING_SESSION = (
     "one: the speed-up may be a little too good"
 )
 """Note on figures of a session that favours them."""
-CHOSEN = ("threads", "generation")
-"""Parts of a measuring context that the user chooses for every run."""
 
 
 def result_of(
@@ -230,10 +228,10 @@ def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) 
 
     Records that differ only in what the user chose, such as the number of threads, are not mentioned.
     """
-    own = _machine(context)
+    own = machine_of(context)
     found: dict[str, set[str]] = {}
     for key in task_keys:
-        for other in filter(None, map(_machine, store.contexts(key))):
+        for other in filter(None, map(machine_of, store.contexts(key))):
             if differing := ", ".join(f"{name} {other.get(name)}" for name in own if other.get(name) != own[name]):
                 found.setdefault(differing, set()).add(key)
     if not found:
@@ -242,7 +240,3 @@ def others_measured(store: RecordStore, task_keys: Iterable[str], context: str) 
     of_all = f"{len(keys)} of the dispatches" if len(keys) > 1 else "a dispatch"
     where = f"from another machine or version ({differing})"
     return (f"the store has records of {of_all} {where}, which are not used without --transfer",)
-
-
-def _machine(context: str) -> dict[str, str]:
-    return {name: value for name, value in context_parts(context).items() if name not in CHOSEN}

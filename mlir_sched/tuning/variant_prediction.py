@@ -11,7 +11,7 @@ import numpy as np
 
 from mlir_sched.corpus.places import users_beside
 from mlir_sched.database import RecordStore
-from mlir_sched.database.record import StoredProgram, context_parts
+from mlir_sched.database.record import StoredProgram, context_parts, machine_of
 from mlir_sched.errors import UserError
 from mlir_sched.models.variant_model import VariantModel
 from mlir_sched.program.plan import Plan
@@ -27,8 +27,6 @@ TOO_FEW = "variants are not predicted yet: {} of at least {} known programs"
 """What is said where there are fewer: how many there are, and have to be."""
 UNREADABLE = "variants are not predicted from {} whose context cannot be read"
 """What is said of programs of which it is not known where they were measured."""
-_CHOSEN = ("threads", "calls", "generation", "max_weights")
-"""Parts of a context that a user chooses: what differs in these alone was measured on the same machine."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,12 @@ class KnownPrograms:
         """
         if self.fresh:
             return ()
-        own, generation = _machine(self.context_key), context_parts(self.context_key)["generation"]
+        own, generation = machine_of(self.context_key), context_parts(self.context_key)["generation"]
         users, here = self._readable(self._of_user()), self._readable(self.store.programs())
         here = [p for p in here if context_parts(p.context_key).get("generation") == generation]
         found = dict[tuple[str, ...], StoredProgram]()
         for each in (*reversed(users), *reversed(here)):  # the last one that was stored comes last
-            if each.features and each.variants and _machine(each.context_key) == own:
+            if each.features and each.variants and machine_of(each.context_key) == own:
                 key = context_parts(each.context_key)["threads"], *each.task_keys
                 found[key] = each.beside(found.get(key))
         return tuple(found[key] for key in sorted(found))
@@ -115,7 +113,3 @@ def _count(programs: Sequence[StoredProgram]) -> int:
 
 def _row(features: Mapping[str, float]) -> list[float]:
     return [features.get(name, np.nan) for name in FEATURES]
-
-
-def _machine(context_key: str) -> dict[str, str]:
-    return {name: value for name, value in context_parts(context_key).items() if name not in _CHOSEN}

@@ -166,6 +166,8 @@ def test_records_of_another_machine_are_mentioned_and_what_the_user_chose_is_not
     here, there = replace(TARGET, machine=MACHINE), replace(TARGET, machine=(*MACHINE[:2], ("runtime", "3.14.0")))
     searched(store, Outcomes(), target=replace(here, cores=2))
     assert others_measured(store, [TASK.key], measuring_context(here, generation=1)) == ()
+    searched(store, Outcomes(), target=here)
+    assert others_measured(store, [TASK.key], measuring_context(replace(here, cores=2))) == (), "nor are single calls"
     searched(store, Outcomes(), target=there)
     (text,) = others_measured(store, [TASK.key, "unknown"], measuring_context(here))
     where = "from another machine or version (runtime 3.14.0)"
