@@ -44,6 +44,16 @@ def stay_in_vectors(size: int, lanes: int) -> bool:
     return size <= lanes or size.bit_count() == 1
 
 
+def piece(rest: int, lanes: int) -> int:
+    """Return the size of the pieces that keep sums of ``rest`` neighbours in vectors: all of them where these are one.
+
+    Other pieces are powers of two, as large as leave a last piece that is a vector: 36 is 32 and 4 in vectors of 16.
+    """
+    if stay_in_vectors(rest, lanes):
+        return rest
+    return max(size for size in powers_of_two(rest) if size >= lanes and stay_in_vectors(rest % size, lanes))
+
+
 def registers_of(size: int, lanes: int) -> int:
     """Return how many registers hold the sums of ``size`` neighbours: those of vectors, else of scalars."""
     return max(1, size // lanes) if stay_in_vectors(size, lanes) else size

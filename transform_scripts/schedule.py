@@ -28,7 +28,7 @@ class Schedule(DrawsMixin, TilingMixin, BuffersMixin, PeelingMixin, Vectorizatio
     - ``facts.py``: what the code is like so far, ``extent`` and others, and the static rules, ``require`` and others;
     - ``tiling.py``: ``distribute``, ``tile``, ``fuse``, ``fuse_rest``, ``rfactor``, ``inline``;
     - ``buffers.py``: ``promote``, ``share``, ``pack``, ``read_padding_in_place``;
-    - ``peeling.py``: ``peel``, ``copies``, ``unroll``;
+    - ``peeling.py``: ``peel``, ``cut_rest``, ``copies``, ``unroll``;
     - ``vectorization.py``: ``run_pass``, ``fold_unit_dims``, ``vectorize``, ``tensorize``;
     - this file: patterns and ops of the transform dialect that have no verb, and IREE's own pipelines.
 

@@ -7,6 +7,7 @@ footprints and reuse per tiling level, vector and register use. As in TVM, count
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 
@@ -30,7 +31,7 @@ NOTES = (
     "panel_bytes",
     "row_tile",
 )
-"""Notes that become features; a module may write other notes, which are ignored."""
+"""Notes that become features; a module may write other notes, which have no column."""
 KINDS = (
     "contraction.registers",
     "contraction.cache",
@@ -96,14 +97,14 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
         _log(len(dispatch.ops)),
         _log(sum(math.prod(n.tile) for n in schedule.nests)),
         _log(op.iterations / max(1, volume)),
-        _log(_executed(nest, width, masked=bool(schedule.notes.get("tail_mask")))),
+        _log(_executed(nest, width, schedule.notes)),
     ]
 
 
-def _executed(nest: TiledOp, lanes: int, *, masked: bool) -> float:
+def _executed(nest: TiledOp, lanes: int, notes: Mapping[str, float]) -> float:
     """Return how many elements are computed per element of the result's contiguous dimension, at least 1.
 
-    What tiles leave over takes as long as a vector, or as one for each of its elements.
+    What tiles leave over takes as long as a vector, or as one for each of its elements where it is kept as scalars.
     """
     along = nest.op.contiguous_dim
     if along is None:
@@ -115,8 +116,11 @@ def _executed(nest: TiledOp, lanes: int, *, masked: bool) -> float:
             for part, times in pieces(size, level.tile[along]):
                 parts[part] += count * times
         sizes = parts
-    whole = nest.tile[along]
-    registers = sum(count * _registers(nest.op, whole if masked else size, lanes) for size, count in sizes.items())
+    whole, masked, cut = nest.tile[along], notes.get("tail_mask"), notes.get("rest_in_vectors")
+    registers = 0
+    for size, count in sizes.items():
+        each = math.ceil(size / lanes) if cut else _registers(nest.op, whole if masked else size, lanes)
+        registers += count * each
     return registers * lanes / extent
 
 

@@ -14,7 +14,7 @@ from attention_programs import in_one_dispatch
 from convolution_payloads import CONVOLUTIONS
 from fixed_targets import FIXED
 from payload_text import Payload
-from payloads import PAYLOADS
+from payloads import PAYLOADS, column_sum
 from replayed_run import matmul_dispatch
 from several_results_payloads import SEVERAL_RESULTS
 
@@ -121,11 +121,25 @@ def test_a_copied_operand_is_seen() -> None:
     assert len(different) == 1
 
 
-def test_what_tiles_leave_over_is_seen_as_what_it_executes() -> None:
-    """Of 100 columns tiles of 32 make 7 vectors of 16; those of 64 make 4, and 36 sums that are kept as scalars."""
+def executed(space: DesignSpace, *traces: Trace) -> list[float]:
+    """Return how many elements are computed per element of the result's contiguous dimension."""
+    return [2 ** float(row[GLOBAL - 1]) - 1 for row in space.features(traces)]
+
+
+def test_what_tiles_of_a_product_leave_over_is_seen_as_vectors() -> None:
+    """Of 100 columns tiles of 32 leave 4, one vector of 16, and those of 64 leave 36, three; masked tiles have all."""
     space = DesignSpace(Space.default(FIXED), matmul_dispatch(100, 100, 64), FIXED)
     first = space.templates()[0]
-    wide = space.completed(first.sketch, first.values | {"register_columns": 64, "register_rows": 5})
+    tiles = [{"tail": "peel", "register_columns": width, "register_rows": 5} for width in (32, 64)]
+    narrow, wide = (space.completed(first.sketch, first.values | tile) for tile in tiles)
     masked = space.completed(first.sketch, wide.values | {"tail": "mask"})
-    executed = [2 ** float(row[GLOBAL - 1]) - 1 for row in space.features([first, wide, masked])]
-    assert executed == pytest.approx([7 * 16 / 100, (4 + 36) * 16 / 100, 2 * 64 / 100], rel=1e-4)
+    assert executed(space, narrow, wide, masked) == pytest.approx([7 * 16 / 100, 7 * 16 / 100, 2 * 64 / 100], rel=1e-4)
+
+
+def test_other_sums_that_tiles_leave_over_are_seen_as_scalars(task_for: Callable[[Payload], Task]) -> None:
+    """Of 100 columns, each summed along the rows, tiles of 64 make 4 vectors and leave 36 sums."""
+    dispatch = task_for(column_sum(784, 100)).dispatch
+    assert dispatch is not None
+    space = DesignSpace(Space.default(FIXED), dispatch, FIXED)
+    trace = space.completed("reduction", {"workgroup_0": (100,), "tail": "peel", "rows": 64})
+    assert executed(space, trace) == pytest.approx([(4 + 36) * 16 / 100], rel=1e-4)

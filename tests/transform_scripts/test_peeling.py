@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from recorded_schedules import started
+from recording_emitter import RecordingEmitter
 
 from mlir_sched.errors import ScheduleError
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -89,3 +90,67 @@ def test_loops_that_were_given_up_are_refused_and_ops_are_not() -> None:
         s.unroll(loop)
     s.vectorize(mm.op)
     assert emitter.take()[-1] == "vectorize h1"
+
+
+def emitted(emitter: RecordingEmitter) -> list[str]:
+    """Return what was emitted since the last call, without clean-ups."""
+    return [line for line in emitter.take() if line not in ("patterns", "cse")]
+
+
+def test_a_rest_is_cut_into_pieces_of_which_the_last_is_shorter() -> None:
+    """Of 16 columns tiles of 11 leave 5, in both copies that peeled rows make: 2, 2 and 1; full tiles stay."""
+    s, emitter, mm = started()
+    m, n = mm.tiled
+    s.tile(mm.op, {m: 3, n: 11}, order=(m, n))
+    s.cut_rest(mm.op, n, 2)
+    assert emitted(emitter)[2:] == [
+        "annotate h2 with mlir_sched.op_1_0",
+        "peel loop1 of h2",
+        "peel loop0 of h1",
+        "h3 = match mlir_sched.op_1_0",
+        "split h3 in 4",
+        "h4 = tile h3#1 by ['0', '2', '0']",
+        "unroll loop1 of h4 by 3",
+        "h5 = tile h3#3 by ['0', '2', '0']",
+        "unroll loop1 of h5 by 3",
+    ]
+    s.tile(mm.op, {mm.reduction: 4})
+    assert s.tile_of(mm.op) == (3, 11, 4)
+    assert emitted(emitter)[-2:] == ["h6 = match mlir_sched.op_1_1", "h7 = tile h6 by ['0', '0', '4']"]
+
+
+def test_a_rest_is_cut_with_all_that_its_op_reads() -> None:
+    s, emitter, mm = started()
+    s.tile(mm.root, {mm.columns: 11}, fuse=True)
+    s.cut_rest(mm.root, mm.columns, 4, fuse=True)
+    assert emitted(emitter)[-3:] == [
+        "split h3 in 2",
+        "h4 = fuse h3#1 by ['0', '4']",
+        "unroll loop1 of h4 by 2",
+    ]
+    s.vectorize(*mm.ops)
+    assert [line for line in emitted(emitter) if line.startswith("h")] == [
+        "h5 = match mlir_sched.op_1_1",
+        "h6 = match mlir_sched.op_2_2",
+        "h7 = match linalg.fill",
+    ]
+
+
+def test_a_panel_is_copied_for_full_tiles_beside_pieces() -> None:
+    """Of 16 columns tiles of 11 leave 5, in pieces of 2: four copies of the product, two of them in three pieces."""
+    s, emitter, mm = started()
+    rows, columns = mm.tiled
+    s.tile(mm.op, {rows: 3, columns: 11}, order=(columns, rows))
+    s.cut_rest(mm.op, columns, 2)
+    s.promote(mm.op, mm.op.inputs[1], innermost=columns, tile={columns: 11, mm.reduction: 2}, around=2)
+    *_, split, hoisted = emitted(emitter)
+    assert split.endswith("in 8")
+    assert "#0 out of 2 loops" in hoisted
+
+
+def test_no_rest_is_no_rest_to_cut() -> None:
+    s, _, mm = started()
+    m, n = mm.tiled
+    s.tile(mm.op, {m: 3, n: 4})
+    with pytest.raises(ScheduleError, match="no iterations of the loop columns are left over"):
+        s.cut_rest(mm.op, n, 2)

@@ -1,46 +1,29 @@
-"""Register tiles of templates: what is left over is priced at what it executes, and stays in vector registers."""
+"""Register tiles of templates: what is left over is priced at what it executes, and how it is cut into vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import numpy as np
 import pytest
-from contraction_payloads import matmul
 from fixed_targets import FIXED
-from machine_code import machine_code
-from payload_text import Payload
 from replayed_run import matmul_dispatch
 from rule_ops import contraction, dispatch
 
-from mlir_sched.compiler import CompilerPool
 from mlir_sched.payload import Dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.targets.target import Target
-from mlir_sched.tasks.task import Task
-from mlir_sched.transform_scripts.extents import registers_of, stay_in_vectors
+from mlir_sched.transform_scripts.extents import piece, registers_of, stay_in_vectors
 from mlir_sched.transform_scripts.llvm_cpu.contraction import ContractionTiling
-from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
-    product_cost,
-    step_cost,
-)
-
-MACHINES = {
-    "avx512": FIXED,
-    "avx2": replace(FIXED, vector_bytes=32, vector_registers=16),
-    "neon": replace(FIXED, vector_bytes=16),
-}
+from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import product_cost, step_cost
 
 
-def guesses(found: Dispatch, target: Target = FIXED) -> Iterator[Mapping[str, Value]]:
+def guesses(found: Dispatch) -> Iterator[Mapping[str, Value]]:
     """Yield the values of the templates of a product, as they are guessed."""
     module = ContractionTiling()
-    mm = module.match(found.root, found, target)
+    mm = module.match(found.root, found, FIXED)
     assert mm is not None
-    for template in module.templates(mm, found, target):
+    for template in module.templates(mm, found, FIXED):
         yield template.values
 
 
@@ -52,13 +35,29 @@ def test_what_is_longer_than_a_register_and_no_power_of_two_is_kept_as_scalars(s
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
-def test_a_tail_costs_as_much_as_the_vectors_or_the_scalars_that_it_executes(lanes: int) -> None:
+def test_a_tail_costs_as_much_as_the_vectors_that_it_executes(lanes: int) -> None:
     for left in range(1, lanes + 1):
         whole = product_cost((6, 4 * lanes + lanes), (6, lanes), lanes)
         assert product_cost((6, 4 * lanes + left), (6, lanes), lanes) == whole
-    left = 3 * lanes
-    scalars = step_cost(6, left, 6 + left)
-    assert product_cost((6, 4 * lanes + left), (6, 4 * lanes), lanes) == step_cost(6, 4, 10) + scalars
+    left = 2 * lanes + 1
+    pieces = step_cost(6, 2, 8) + step_cost(6, 1, 7)
+    assert product_cost((6, 4 * lanes + left), (6, 4 * lanes), lanes) == step_cost(6, 4, 10) + pieces
+
+
+@pytest.mark.parametrize(
+    ("rest", "size"), [(1, 1), (13, 13), (16, 16), (17, 16), (31, 16), (32, 32), (36, 32), (48, 32), (49, 16), (63, 16)]
+)
+def test_sums_that_are_no_vector_are_cut_into_vectors(rest: int, size: int) -> None:
+    assert piece(rest, 16) == size
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+def test_all_pieces_are_vectors_and_no_rest_that_is_one_is_cut(lanes: int) -> None:
+    for rest in range(1, 4 * lanes):
+        size = piece(rest, lanes)
+        assert stay_in_vectors(size, lanes)
+        assert stay_in_vectors(rest % size, lanes)
+        assert (size == rest) == stay_in_vectors(rest, lanes)
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
@@ -68,28 +67,15 @@ def test_more_columns_or_rows_never_cost_less_by_tiles_of_one_vector(lanes: int)
     assert (np.diff(costs, axis=1) >= 0).all()
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("rows", [1, 100])
-def test_no_template_leaves_columns_that_become_scalars(rows: int, machine: str) -> None:
-    """Tiles of 4 vectors leave 36 of 100 columns where vectors have 16 elements, and those of 2 leave 4."""
-    target, found = MACHINES[machine], 0
-    lanes = target.vector_elements(4)
-    for columns in range(lanes + 1, 140):
-        for values in guesses(matmul_dispatch(rows, columns, 64), target):
-            if values.get("tail") == "peel":
-                width = values["register_columns"]
-                assert isinstance(width, int)
-                assert stay_in_vectors(columns % width, lanes)
-                found += 1
-    assert found > 500
+def test_columns_that_are_left_over_do_not_decide_how_wide_tiles_are() -> None:
+    """Tiles of 64 leave 36 of 100 columns: 32 and 4."""
 
+    def widths(rows: int, columns: int) -> set[Value | None]:
+        return {values.get("register_columns") for values in guesses(matmul_dispatch(rows, columns, 64))}
 
-def test_a_product_takes_the_widest_tiles_whose_tail_stays_in_vectors() -> None:
-    def first(columns: int) -> Value:
-        return next(guesses(matmul_dispatch(197, columns, 64)))["register_columns"]
-
-    assert [first(columns) for columns in (100, 240)] == [32, 32]
-    assert next(guesses(matmul_dispatch(1, 1009, 64)))["register_columns"] == 16
+    assert widths(197, 100) == {16, 32, 64}
+    assert widths(197, 36) == {16, 32}
+    assert widths(1, 1009) == {32, 64}
 
 
 def test_rows_that_tiles_for_the_caches_leave_over_are_priced_each_time() -> None:
@@ -102,18 +88,3 @@ def test_half_of_the_rows_of_a_tile_that_leaves_a_tail_need_not_divide_it() -> N
     """Of 17 rows the half is 8; the largest divisor up to 8 is 1."""
     scores = dispatch(contraction({"b": 4, "m": 49, "n": 49, "k": 32}, ("bmk", "bnk", "bmn")))
     assert [values["register_rows"] for values in islice(guesses(scores), 2)] == [17, 8]
-
-
-@pytest.mark.landing
-def test_the_compiler_keeps_what_is_no_power_of_two_as_scalars(
-    space_for: Callable[[str | Payload], DesignSpace], task_for: Callable[[str | Payload], Task]
-) -> None:
-    """The code of the same product by tiles that leave 4 and 36 columns; if this fails, wide tiles may leave both."""
-    payload = matmul(100, 100, 100)
-    space, task = space_for(payload), task_for(payload)
-    first = space.templates()[0]
-    wide = space.completed(first.sketch, first.values | {"register_columns": 64, "register_rows": 5})
-    with CompilerPool(task.flags) as pool:
-        scripts = [space.script(trace) for trace in (first, wide)]
-        code = {place: machine_code(each.vmfb) for place, each in pool.compile(task.source, scripts) if each.vmfb}
-    assert 3 * len(code[0]) < len(code[1])

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from mlir_sched.payload import Dispatch, Operand
+from mlir_sched.payload import Dispatch, LinalgOp, Operand
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP, ContractionModule, by_one, tile_reduction
-from mlir_sched.transform_scripts.extents import vector_multiple
+from mlir_sched.transform_scripts.extents import piece, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
 from mlir_sched.transform_scripts.llvm_cpu.templates.contraction import contraction_templates
 from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
@@ -143,6 +143,7 @@ def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.root, {**by_one(mm.outermost), **tile.apart}, order=mm.outermost, fuse=True)
     s.tile(mm.root, tile.cache, order=_with_further_rows(mm, cache_order), fuse=True)
     s.tile(mm.root, tile.register, order=_with_further_rows(mm, register_order), fuse=True)
+    _cut_rest(s, mm, mm.root, tile, fuse=True)
     _reduce(s, mm, step, tile, panel)
     _prefetch(s, mm, tile, panel)
     _vectorize(s, mm, tile)
@@ -170,11 +171,25 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.op, by_one(mm.outermost))
     s.tile(mm.op, levels, order=_with_further_rows(mm, cache_order))
     s.tile(mm.op, tile.register, order=_with_further_rows(mm, register_order))
+    _cut_rest(s, mm, mm.op, tile, fuse=False)
     _reduce(s, mm, step, tile, panel)
     _prefetch(s, mm, tile, panel)
     for op in mm.beside:
         s.tile(op, {**by_one(mm.others), **tile.register})
     _vectorize(s, mm, tile)
+
+
+def _cut_rest(s: Schedule, mm: Contraction, op: LinalgOp, tile: ContractionTile, *, fuse: bool) -> None:
+    """Cut the columns that tiles leave over, where LLVM would make scalars of them, into tiles that are vectors.
+
+    Each has a reduction of its own. Side by side in one reduction they would keep their sums in memory: MLIR does not
+    see that vectors of unlike types have no element in common.
+    """
+    rest = tile.cache[mm.columns] % tile.register[mm.columns]
+    size = piece(rest, s.lanes(mm.op))
+    if tile.tail == PEEL and size < rest:
+        s.notes["rest_in_vectors"] = True
+        s.cut_rest(op, mm.columns, size, fuse=fuse)
 
 
 def _reduce(s: Schedule, mm: Contraction, step: int, tile: ContractionTile, panel: Panel | None) -> None:

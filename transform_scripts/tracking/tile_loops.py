@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from mlir_sched.errors import ScheduleError
 from mlir_sched.payload import LinalgOp
@@ -36,10 +37,12 @@ class TileLoops:
 
     Attributes:
         peeled: The loops whose peeling made the copies of ops that can be told apart.
+        pieces: How many further copies of an op there are, because copies were cut into pieces.
     """
 
     def __init__(self) -> None:
         self.peeled: list[TileLoop] = []
+        self.pieces = 0
         self._made: list[TileLoop] = []
         self._gone: list[TileLoop] = []
 
@@ -47,6 +50,11 @@ class TileLoops:
     def uneven(self) -> list[TileLoop]:
         """The loops whose step does not divide their extent, in the order in which they were made."""
         return [loop for loop in self._made if loop.rest]
+
+    @property
+    def copies(self) -> list[tuple[int, ...]]:
+        """Per copy that peeling made of the ops inside, in program order, the size of each peeled loop."""
+        return list(product(*((loop.size, loop.rest) for loop in self.peeled)))
 
     def add(self, *loops: TileLoop) -> None:
         """Note loops that were made, outermost first."""

@@ -41,7 +41,8 @@ class BuffersMixin(ScheduleState):
         target = self._handles.found(op)
         if self._ops.code is Code.DISTRIBUTED:
             self._ops.clean_up()
-        targets = self._emit.split(target, 2 ** len(self._loops.peeled))  # full tiles, then the innermost loop's rest
+        copies = len(self._loops.copies) + self._loops.pieces
+        targets = self._emit.split(target, copies)  # full tiles, then what the innermost loop leaves over
         zeros = [_zero(each.tensor.element_type) for each in (*op.inputs, *op.outputs)]
         order = operand.swapped(operand.loops.index(innermost.position(op)), len(operand.loops) - 1)
         for copy, loops in zip(targets, [around, around_rest] if around_rest else [around], strict=False):

@@ -1,10 +1,13 @@
 """The verbs that put copies of a loop's body in place of the loop."""
 
+import math
 from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from itertools import chain
 
+from mlir_sched.errors import ScheduleError
 from mlir_sched.payload import LinalgOp
-from mlir_sched.transform_scripts.tracking.nest import TiledOp
+from mlir_sched.transform_scripts.structures import Loop
+from mlir_sched.transform_scripts.tracking.nest import TiledOp, numbers_of
 from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
 from mlir_sched.transform_scripts.tracking.tracked_ops import Code
 from mlir_sched.transform_scripts.verbs.state import ScheduleState
@@ -25,6 +28,37 @@ class PeelingMixin(ScheduleState):
             self._peel()
             self._ops.code = Code.UNTIDY
 
+    def cut_rest(self, op: LinalgOp, loop: Loop, size: int, *, fuse: bool = False) -> None:
+        """Peel, and tile what is left over of a loop once more, into pieces one after the other; full tiles stay.
+
+        Before: ``op`` over 36.  After, with pieces of 16: ``op`` over 16, ``op`` over 16, ``op`` over 4.
+
+        As after :meth:`peel` verbs act on all copies of an op at once, and the pieces are further ones.
+
+        Args:
+            op: An op inside all loops that :meth:`peel` peels.
+            loop: The loop; its tile leaves over more than ``size`` of it.
+            size: Iterations of a piece; the last piece has the others.
+            fuse: Whether each piece computes all producers of the op for itself.
+
+        Raises:
+            ScheduleError: No iterations of the loop are left over.
+        """
+        self.peel()
+        places = [place for place, made in enumerate(self._loops.peeled) if made.loop is loop]
+        if not places:
+            raise ScheduleError(f"no iterations of the loop {loop.name} are left over")
+        copies, rest = self._loops.copies, self._loops.peeled[places[0]].rest
+        left_over = [index for index, sizes in enumerate(copies) if sizes[places[0]] == rest]
+        pieces, numbers = math.ceil(rest / size), self._in_code(op, numbers_of(op, {loop: size}))
+        handles = self._emit.split(self._handles.found(op), len(copies))
+        self._handles.multiply()
+        for index in left_over:
+            _, loops = (self._emit.fuse if fuse else self._emit.tile_using_for)(handles[index], numbers)
+            self._emit.unroll(loops[0], pieces)
+        self._loops.pieces = len(left_over) * (pieces - 1)
+        self._ops.code = Code.UNTIDY
+
     def copies(self, *ops: LinalgOp) -> Iterator[LinalgOp]:
         """Peel, and yield ops once per copy of their tile that this makes, tails first; the full tiles come last.
 
@@ -35,7 +69,7 @@ class PeelingMixin(ScheduleState):
         self._ops.check_code()
         self._peel()
         self._ops.clean_up()
-        sizes = list(product(*((loop.size, loop.rest) for loop in self._loops.peeled)))
+        sizes = self._loops.copies
         handles = self._handles.of_copies(ops, len(sizes))
         copies = [(self._copy(op, of_copy), op) for of_copy in sizes for op in ops]
         for (copy, op), handle in reversed(list(zip(copies, chain(*handles), strict=True))):

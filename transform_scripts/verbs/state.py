@@ -62,4 +62,4 @@ class ScheduleState:
         for loop in reversed(uneven):  # peeling an outer loop invalidates the handles of the loops inside
             self._emit.peel(loop.handle)
         self._loops.drop(uneven)
-        self._loops.peeled = uneven
+        self._loops.peeled, self._loops.pieces = uneven, 0

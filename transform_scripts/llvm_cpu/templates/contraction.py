@@ -13,13 +13,7 @@ from dataclasses import dataclass, replace
 from mlir_sched.sampling import Value, divisors
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common import MAX_REDUCTION_STEP
-from mlir_sched.transform_scripts.extents import (
-    powers_of_two,
-    registers_of,
-    stay_in_vectors,
-    vector_elements,
-    vector_multiple,
-)
+from mlir_sched.transform_scripts.extents import floor_power_of_two, powers_of_two, vector_elements, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.templates.register_tiles import (
     MAX_APART,
     MAX_ROWS,
@@ -124,19 +118,13 @@ class Product:
             even = columns % unit == 0 and (self.columns < lanes or columns.bit_count() == 1)
             if even and columns <= widest * lanes:
                 for rows in divisors(self.rows):
-                    yield Tile(rows, columns, registers_of(columns, lanes), DIVIDE)
+                    yield Tile(rows, columns, math.ceil(columns / lanes), DIVIDE)
         if PEEL not in self.tails:
             return
         for vectors in powers_of_two(min(widest, MAX_UNEVEN_VECTORS, self.columns // lanes)):
-            if not self.leaves_vectors(vectors):
-                continue
             for rows in range(1, min(MAX_ROWS, self.rows) + 1):
                 if self.rows % rows or self.columns % (vectors * lanes):
                     yield Tile(rows, vectors * lanes, vectors, PEEL)
-
-    def leaves_vectors(self, vectors: int) -> bool:
-        """Say whether the columns that tiles of so many vectors leave over are computed as vectors."""
-        return stay_in_vectors(self.columns % (vectors * self.lanes), self.lanes)
 
     def cached_rows(self, tile: Tile) -> int:
         """Return how many rows a tile for the caches has: as many as half of L2 holds, or all."""
@@ -241,9 +229,8 @@ def vector_templates(product: Product) -> Iterator[Template]:
     most = MAX_UNEVEN_VECTORS if peels else most_vectors(1, most_accumulators(product.target))
 
     def width(vectors: int) -> int:
-        """Return the columns of a tile: so many vectors, or fewer, as leave vectors over where they leave any."""
-        possible = powers_of_two(min(vectors, most))
-        return max(size for size in possible if not peels or product.leaves_vectors(size)) * lanes
+        """Return the columns of a tile: so many vectors, or as many as it may have, a power of two."""
+        return lanes * floor_power_of_two(min(vectors, most, columns // lanes if peels else most))
 
     for vectors, blocked, step in sorted(VECTORS, key=lambda tile: columns % width(tile[0])):
         wide = width(vectors)

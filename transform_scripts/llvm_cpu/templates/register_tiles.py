@@ -4,18 +4,19 @@ In every step of the reduction a tile of rows by vectors loads its vectors and o
 multiply-add per row and vector. More rows and vectors share more loads, until accumulators and loaded values do not fit
 the registers; fewer leave the core waiting for the sums of the step before.
 
-What tiles leave over costs what it executes: a few elements take as long as a vector, and what LLVM keeps as scalars
-takes as long as a vector for each of them.
+What tiles leave over costs what it executes: a few elements take as long as a vector, and what is no vector is cut into
+several tiles.
 
 Source: Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), section 6.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from mlir_sched.sampling import divisors
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.extents import floor_power_of_two, pieces, registers_of
+from mlir_sched.transform_scripts.extents import floor_power_of_two, piece, pieces
 from mlir_sched.transform_scripts.structures import Contraction
 from mlir_sched.transform_scripts.verbs.facts import most_accumulators
 
@@ -73,8 +74,9 @@ def product_cost(extents: tuple[int, int], tile: tuple[int, int], lanes: int, ap
     cost = 0.0
     for rows, high in pieces(extents[0], tile[0]):
         for columns, wide in pieces(extents[1], tile[1]):
-            vectors = registers_of(columns, lanes) * apart
-            cost += high * wide * step_cost(rows, vectors, rows + vectors)
+            for size, count in pieces(columns, piece(columns, lanes)):
+                vectors = math.ceil(size / lanes) * apart
+                cost += high * wide * count * step_cost(rows, vectors, rows + vectors)
     return cost
 
 
