@@ -135,6 +135,13 @@ def tune(
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
             early_notes = list[str]()
+
+            def tell(text: str) -> None:
+                """Tell the user at once, and once, what is in the notes of the result, too."""
+                if text not in early_notes:
+                    early_notes.append(text)
+                    progress(Progress(stage, note=text))
+
             choice = choosing.of(
                 path,
                 target,
@@ -143,7 +150,7 @@ def tune(
                 start,
                 generation=generation,
                 user_file=user_file,
-                note=early_notes.append,
+                note=tell,
             )
             with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
@@ -151,9 +158,7 @@ def tune(
                     most = options.max_weights
                     variants = build_variants(programs, choice, local_sync=local_sync, most_weights=most)
                 choice.keep()
-                plan = TransferPlan.of(
-                    options, records, user_file, generation, early_notes.append, fresh=choice.is_fresh
-                )
+                plan = TransferPlan.of(options, records, user_file, generation, tell, fresh=choice.is_fresh)
                 for text in variants.tracebacks:
                     errors.add(text)
                 run = TuningRun.of(
@@ -215,7 +220,7 @@ def tune(
                 tuned = tuned_program(choice.context_key, variants, target, *decided)
                 users.add_program(tuned)
                 users.finish()
-                notes = [*dict.fromkeys(early_notes), *([users.note] if users.note else [])]
+                notes = [*early_notes, *([users.note] if users.note else [])]
                 try:
                     records.keep_program(tuned)
                 except StoreOutageError as error:

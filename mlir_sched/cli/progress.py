@@ -22,14 +22,16 @@ LINE_EVERY_S = 2.0
 
 
 class LiveProgress:
-    """A view that changes in place, called with every state."""
+    """A view that changes in place, below the notes, called with every state."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Console) -> None:
+        self._output = output
         self(Progress("starting"))
 
     def __call__(self, progress: Progress) -> None:
         """Show a state."""
         self._state, self._seen = progress, time.monotonic()
+        _print_note(self._output, progress)
 
     def rendered(self) -> RenderableType:
         """Return the last state, with the seconds since then."""
@@ -53,6 +55,7 @@ class PlainProgress:
 
     def __call__(self, progress: Progress) -> None:
         """Print a state, unless the last line of its stage is too recent."""
+        _print_note(self._output, progress)
         now = time.monotonic()
         if progress.stage == self._stage and now - self._printed < LINE_EVERY_S:
             return
@@ -70,9 +73,14 @@ def progress_view() -> Iterator[ProgressCallback]:
     if not output.is_terminal:
         yield PlainProgress(output)
         return
-    live = LiveProgress()
+    live = LiveProgress(output)
     with Live(console=output, get_renderable=live.rendered, refresh_per_second=2, transient=True):
         yield live
+
+
+def _print_note(output: Console, progress: Progress) -> None:
+    if progress.note:
+        output.print(f"note: {progress.note}", soft_wrap=True)
 
 
 def _best(state: Progress) -> list[tuple[str, float]]:

@@ -9,9 +9,13 @@ import math
 from dataclasses import dataclass, replace
 
 from mlir_sched.search.strategy import DRAWN
-from mlir_sched.tuning.ledger import End
+from mlir_sched.text import duration
+from mlir_sched.tuning.ledger import End, Ledger
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
+LEAST_RUN = 2.5
+"""Least seconds of a run by time over those in which the plain program is compiled and proven: in less there is hardly
+time for anything else."""
 PICKS = 3
 """Candidates per task of a run without a search: as many as finalists are chosen from."""
 LEAST_FINALISTS_S, FINALISTS_SHARE = 15.0, 1 / 2
@@ -317,6 +321,17 @@ def search_end_s(whole_s: float, end: End) -> float:
     """Return when, on the run's clock, a run of ``whole_s`` ends its search, given what its end takes."""
     end_s = end.emission_s + end.reports_s + min(end.choices_s, CHOICE_SHARE * whole_s)
     return whole_s - max(min(SET_ASIDE * whole_s, end_s), min(MOST_SET_ASIDE * whole_s, end.least_s))
+
+
+def too_short(minutes: float | None, ledger: Ledger) -> str:
+    """Return what to tell a user whose minutes are hardly enough to emit the plain program; empty where they are."""
+    least = LEAST_RUN * ledger.plain_s / 60
+    if minutes is None or minutes >= least:
+        return ""
+    return (
+        f"{duration(60 * minutes)} is short: to compile this program as it is and to prove it takes about "
+        f"{duration(ledger.plain_s)}; {math.ceil(10 * least) / 10:g} minutes or more leave time to tune it"
+    )
 
 
 def compiling_s(options: TuneOptions) -> float:

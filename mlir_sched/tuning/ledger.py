@@ -142,6 +142,12 @@ class Ledger:
         return CANDIDATE_CALLS * untuned_s
 
     @property
+    def plain_s(self) -> float:
+        """Seconds to compile and time the default, and to prove it as it is emitted, in sessions as short as can be."""
+        session_s = self.session_s(self.call_s, [self.call_s], 0.0)
+        return self.variants_s(1) + self.build_s + session_s + AFTER_S
+
+    @property
     def composing_s(self) -> float:
         """Seconds to compile and time a program with other algorithms."""
         return COMPOSING * self.begun_s

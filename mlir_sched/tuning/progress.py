@@ -94,6 +94,7 @@ class Progress:
         left_s: Estimated seconds to the end of the search; None when unknown.
         best: Speed-up of the best candidate so far by dispatch name, of the dispatches that have candidates.
         failures: Failed candidates so far by class.
+        note: What the user is to know at once, and is told once; empty for nothing.
     """
 
     stage: str
@@ -103,6 +104,7 @@ class Progress:
     left_s: float | None = None
     best: Mapping[str, float] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
 
 
 ProgressCallback: TypeAlias = Callable[[Progress], None]

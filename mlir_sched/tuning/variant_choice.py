@@ -22,7 +22,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 from mlir_sched.tensors.values import digests_of
-from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
+from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s, too_short
 from mlir_sched.tuning.journal import known_decisions
 from mlir_sched.tuning.ledger import Ledger
 from mlir_sched.tuning.options import NO_TRANSFER, TuneOptions
@@ -50,6 +50,8 @@ class VariantChoice(CompilePolicy):
         programs: What variants are predicted from; None where they are not to be.
         fresh: Whether this process was asked for a fresh start, so that no store counts.
         begins_from: What the searches begin from: runs that begin from something else are others.
+        minutes: Minutes of the whole run; None for a run by trials.
+        note: Is told where they are too few for the program.
     """
 
     store: RecordStore
@@ -62,6 +64,8 @@ class VariantChoice(CompilePolicy):
     programs: KnownPrograms | None = None
     fresh: bool = False
     begins_from: str = NO_TRANSFER
+    minutes: float | None = None
+    note: Callable[[str], None] = lambda _: None
     _compiled: list[str] = field(default_factory=list)
     _failed: int = 0
     _favoured: str = ""
@@ -83,7 +87,7 @@ class VariantChoice(CompilePolicy):
 
         Args:
             user_file: The user's store; None for none.
-            note: Is told what costs predictions.
+            note: Is told what costs predictions, and where the minutes are too few for the program.
         """
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
@@ -105,6 +109,8 @@ class VariantChoice(CompilePolicy):
             known,
             options.fresh,
             options.begins_from,
+            options.minutes,
+            note,
         )
 
     def known(self, default: Model) -> Mapping[str, Value]:
@@ -227,6 +233,8 @@ class VariantChoice(CompilePolicy):
         fresh = self.is_fresh  # decided before any further variant is compiled
         if self.programs is not None and self.programs.fresh != fresh:
             self.programs = replace(self.programs, fresh=fresh)
+        if call_s and (text := too_short(self.minutes, self.ledger)):
+            self.note(text)
 
     def dominates(self, name: str, *, far_faster: bool) -> bool:
         """Say whether a variant dominates all others, the same in every run that goes on with this one."""

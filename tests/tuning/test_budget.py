@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,12 +12,14 @@ from mlir_sched.tuning.budget import (
     CHOICE_SHARE,
     EXPLORATION,
     FIRST_ROUND,
+    LEAST_RUN,
     Allowance,
     Budget,
     RungTurn,
     SearchProgress,
+    too_short,
 )
-from mlir_sched.tuning.ledger import End
+from mlir_sched.tuning.ledger import End, Ledger
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
@@ -160,3 +163,13 @@ def test_the_time_that_is_left_is_known_by_time_and_estimated_by_trials() -> Non
     assert BY_TIME.left_s(tried=0, here_s=1.0, now_s=130.0) == 0.0
     assert BY_TRIALS.left_s(tried=0, here_s=1.0, now_s=1.0) is None
     assert BY_TRIALS.left_s(tried=16, here_s=10.0, now_s=1000.0) == 30.0
+
+
+def test_minutes_in_which_little_more_than_the_plain_program_is_proven_are_too_few_and_enough_are_named() -> None:
+    ledger = Ledger(build_s=20.0, call_s=0.05)
+    least = LEAST_RUN * ledger.plain_s / 60
+    told = too_short(0.99 * least, ledger)
+    assert re.search(r"^\d min \d+ s is short: .* takes about \d+ s; [\d.]+ minutes or more", told)
+    enough = float(told.split(" minutes")[0].split()[-1])
+    assert least <= enough <= least + 0.1
+    assert [too_short(minutes, ledger) for minutes in (enough, None)] == ["", ""]

@@ -83,6 +83,12 @@ def test_another_variant_takes_a_build_and_the_calls_of_all_that_are_timed() -> 
     assert Ledger().variants_s(2) == 0.0, "nothing is known before the default is built"
 
 
+def test_the_plain_program_is_compiled_twice_timed_and_proven_in_the_shortest_session() -> None:
+    ledger, default = Ledger(ON_CPU, build_s=3.0, call_s=0.2), built("default", 0.2)
+    emitted_s = ledger.emission_s([default], default, least=True)
+    assert ledger.plain_s == pytest.approx(3.0 + VARIANT_CALLS * 0.2 + emitted_s)
+
+
 def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:
     checks_s = SESSION_S + REFERENCE_CALLS * 0.25 + CHECK_CALLS * 0.375
     assert CPU.session_s(0.25, [0.125, 0.25]) == 16 * 0.375 + 12 * 0.5 + checks_s

@@ -289,6 +289,20 @@ def test_variants_that_take_long_to_be_compiled_and_timed_are_fewer(
         assert [choice.should_compile(name) for name in ("a", "b", "c")] == [number < wanted for number in range(3)]
 
 
+@pytest.mark.parametrize(("minutes", "told"), [(1.0, 1), (30.0, 0), (None, 0)])
+def test_minutes_that_are_too_few_are_told_once_the_default_is_compiled_and_its_calls_are_known(
+    minutes: float | None, told: int, tmp_path: Path
+) -> None:
+    model, notes = tmp_path / "model.mlir", list[str]()
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        choice = VariantChoice.of(model, TARGET, TuneOptions(minutes=minutes), store, 0.0, note=notes.append)
+        choice.note_costs(call_s=0.0, build_s=30.0)
+        assert notes == []
+        choice.note_costs(call_s=0.1, build_s=30.0)
+    assert len(notes) == told
+
+
 @pytest.mark.parametrize(("build_s", "extended"), [(3.0, False), (0.9 * LARGE_BUILD_S, True)])
 def test_a_variant_is_compiled_beside_a_faster_one_where_the_search_has_time_for_both(
     build_s: float, extended: bool, tmp_path: Path
