@@ -3,7 +3,14 @@
 from mlir_sched.search.evolutionary import Acquisition, EvolutionaryOptions, EvolutionarySearch
 from mlir_sched.search.reach import Reach, Shown
 from mlir_sched.search.strategy import Observation, RandomSearch, SearchSpace, SearchStrategy, StrategyFactory
-from mlir_sched.search.task_scheduler import Demand, GradientOptions, GradientScheduler, TaskProgress, TaskScheduler
+from mlir_sched.search.task_scheduler import (
+    Demand,
+    GradientOptions,
+    GradientScheduler,
+    RoundRobinScheduler,
+    TaskProgress,
+    TaskScheduler,
+)
 
 __all__ = [
     "Acquisition",
@@ -15,6 +22,7 @@ __all__ = [
     "Observation",
     "RandomSearch",
     "Reach",
+    "RoundRobinScheduler",
     "SearchSpace",
     "SearchStrategy",
     "Shown",

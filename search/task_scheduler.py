@@ -158,6 +158,19 @@ class GradientScheduler:
         return task.rounds < max(self._options.patience, math.floor(self._options.floor * fair_share))
 
 
+class RoundRobinScheduler:
+    """A scheduler that gives every task a round in turn, whatever its rounds gain: the null that others have to beat.
+
+    Source: MetaSchedule (TVM ``round_robin.cc``).
+    """
+
+    key = "round-robin"
+
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task with the fewest rounds, the first of equals; None if all are exhausted."""
+        return min(_open(tasks), key=lambda index: tasks[index].rounds, default=None)
+
+
 def _open(tasks: Sequence[TaskProgress]) -> list[int]:
     return [index for index, task in enumerate(tasks) if not task.exhausted]
 

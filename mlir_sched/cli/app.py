@@ -215,7 +215,7 @@ def tune(
         ),
     ] = "xgboost",
     scheduler: Annotated[
-        str, typer.Option(help="Task scheduler: gradient or a registered one.", metavar="NAME")
+        str, typer.Option(help="Task scheduler: gradient, round-robin or a registered one.", metavar="NAME")
     ] = "gradient",
     max_weights: Annotated[
         float | None,

@@ -17,6 +17,7 @@ from mlir_sched.search import (
     EvolutionaryOptions,
     GradientScheduler,
     RandomSearch,
+    RoundRobinScheduler,
     SearchSpace,
     SearchStrategy,
     StrategyFactory,
@@ -37,7 +38,11 @@ COST_MODELS = PluginGroup[CostModelFactory](
         "graph": ExtraPart("mlir_sched.models.graph_model", "GraphModel", "gnn"),
     },
 )
-SCHEDULERS = PluginGroup[TaskScheduler]("mlir_sched.schedulers", "task scheduler", {"gradient": GradientScheduler()})
+SCHEDULERS = PluginGroup[TaskScheduler](
+    "mlir_sched.schedulers",
+    "task scheduler",
+    {"gradient": GradientScheduler(), "round-robin": RoundRobinScheduler()},
+)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,23 @@
+"""The choice of the next round's task."""
+
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from mlir_sched.search import Demand, GradientOptions, GradientScheduler, TaskProgress
+from mlir_sched.search import Demand, GradientOptions, GradientScheduler, RoundRobinScheduler, TaskProgress
 from mlir_sched.search.task_scheduler import seconds_at_best_rates
+from mlir_sched.testing import SchedulerTests
+
+
+class TestGradient(SchedulerTests):
+    def make(self) -> GradientScheduler:
+        return GradientScheduler()
+
+
+class TestRoundRobin(SchedulerTests):
+    def make(self) -> RoundRobinScheduler:
+        return RoundRobinScheduler()
 
 
 class Simulation:
@@ -153,3 +167,14 @@ def test_no_similar_task_starves(trust: float) -> None:
     assert rounds[1] == max(rounds) < 2000
     least = [(1 - trust) * before for before in without]  # rounds are in proportion to hopes, which fall to 1 - trust
     assert all(spent > 0.9 * rounds_at_least for spent, rounds_at_least in zip(rounds, least, strict=True))
+
+
+def test_tasks_take_turns_whatever_they_gain() -> None:
+    tasks = [TaskProgress(1.0, (None,)), TaskProgress(9.0, (5.0,)), TaskProgress(1.0, exhausted=True)]
+    chosen = []
+    for _ in range(6):
+        index = RoundRobinScheduler().next_task(tasks)
+        assert index is not None
+        chosen.append(index)
+        tasks[index] = replace(tasks[index], best_s=(*tasks[index].best_s, 1.0))
+    assert chosen == [0, 1] * 3

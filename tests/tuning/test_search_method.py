@@ -124,6 +124,11 @@ def test_what_cannot_be_had_is_one_line(
         method(name)
 
 
+def test_an_unknown_scheduler_is_refused_with_the_names_of_those_there_are() -> None:
+    with pytest.raises(UserError, match="unknown task scheduler 'fair'; known are gradient, round-robin"):
+        method(scheduler="fair")
+
+
 def test_a_distribution_that_cannot_be_loaded_harms_no_other_part(registered: Callable[..., None]) -> None:
     registered("mlir_sched.strategies", broken="Missing", random="Broken")
     assert method("random").strategy is RandomSearch
@@ -188,6 +193,11 @@ def test_a_cost_model_is_told_the_task_of_every_row(tmp_path: Path) -> None:
 def test_a_scheduler_decides_which_task_is_next(tmp_path: Path) -> None:
     found = search(tmp_path, method(scheduler=Last()))
     assert [each.tried for each in found.searches] == [0, 24]
+
+
+def test_tasks_take_turns_where_the_user_says_so_by_name(tmp_path: Path) -> None:
+    found = search(tmp_path, method(scheduler="round-robin"), trials=40)
+    assert [each.tried for each in found.searches] == [20, 20]
 
 
 def test_a_resumed_search_with_the_same_parts_goes_on(tmp_path: Path) -> None:
