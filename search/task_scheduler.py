@@ -7,11 +7,20 @@ choice in any process, and a resumed run continues as the uninterrupted run woul
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
 from mlir_sched.payload import Dispatch, family_of
+
+DOUBT = 0.01
+"""Share of the time that a doubling of the candidates may save beside what was seen of late: repeated times of one code
+differ by as much."""
+IMPROVEMENTS, GUESS = 3, 0.05
+"""Least number of improvements from which it is taken what a doubling of the candidates saves: the best candidate of a
+task is as often in the first half as in the second, so that a doubling says little by itself. The second number is the
+share of the time that each one is taken to have saved, at the beginning, that is missing."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +53,19 @@ class TaskProgress:
         return self.trials[rounds - 1] if self.trials else rounds
 
     @property
+    def tried(self) -> int:
+        """Number of candidates tried; of rounds where candidates are not counted."""
+        return self.trials_after(self.rounds) if self.rounds else 0
+
+    @property
     def latest_s(self) -> float | None:
         """Best seconds per call so far, or None."""
         return self.best_s[-1] if self.best_s else None
+
+    @property
+    def seconds_per_run(self) -> float:
+        """Seconds that its calls take per run with the best candidate, or else without any; 0 where that is unknown."""
+        return self.weight * (self.latest_s or self.untuned_s or 0.0)
 
 
 @dataclass(frozen=True)
@@ -173,6 +192,51 @@ class RoundRobinScheduler:
 
 def _open(tasks: Sequence[TaskProgress]) -> list[int]:
     return [index for index, task in enumerate(tasks) if not task.exhausted]
+
+
+def expected_saving_s(tasks: Sequence[TaskProgress], further: float) -> float:
+    """Return the seconds by which so many further candidates are expected to lower the weighted sum of times, >= 0.
+
+    In Ansor's gradient (:class:`GradientScheduler`) what a candidate is hoped to save falls as ``1 / n`` where ``n``
+    were tried: every doubling of the candidates saves as much. Ansor hopes that this is all of the time, which ranks
+    tasks, but is many times what comes of it. Here it is the share that a doubling saved of late, and the further
+    candidates are divided among the tasks as those before were::
+
+        doubling = sum of weight * best * (shares that improvements of the last w doublings saved / w + DOUBT)
+        expected = doubling * log2(1 + further / sum of n)
+
+    The window ``w`` is 1, or larger if it needs to be for :data:`IMPROVEMENTS` of all tasks. Those that are missing are
+    taken to have come behind the first round, of :data:`GUESS` each. What the first valid candidates save of the time
+    of the untuned code is no improvement: a task without a round behind them may save all of its time in a doubling.
+    One that is exhausted saves nothing. Where doublings save less and less, this is more than what comes.
+    """
+    left = [tasks[index] for index in _open(tasks)]
+    known = [task for task in left if not _is_unknown(task)]
+    first = max((_doublings_ago(task, 1) for task in known), default=0.0)
+    found = [each for task in known for each in _improvements(task)]
+    all_s, known_s = (sum(task.seconds_per_run for task in tasks) for tasks in (left, known))
+    improvements = sorted([*found, *[(first, GUESS * known_s)] * (IMPROVEMENTS - len(found))])
+    window = max(1.0, improvements[IMPROVEMENTS - 1][0])
+    doubling_s = sum(saved_s for ago, saved_s in improvements if ago <= window) / window + DOUBT * known_s
+    tried = sum(task.tried for task in left)
+    return (doubling_s + all_s - known_s) * math.log2(1 + further / max(1, tried))
+
+
+def _is_unknown(task: TaskProgress) -> bool:
+    """Say whether nothing is known of what further candidates save: no round is behind the first valid ones."""
+    return task.rounds < 2 or task.best_s.count(None) == task.rounds - 1
+
+
+def _doublings_ago(task: TaskProgress, rounds: int) -> float:
+    """Return how often a task's candidates have doubled since the end of its first ``rounds`` rounds, >= 1."""
+    return math.log2(task.tried / task.trials_after(rounds))
+
+
+def _improvements(task: TaskProgress) -> Iterator[tuple[float, float]]:
+    """Yield how many doublings ago the round of each improvement began, and what its share is of the time now."""
+    for rounds, (before_s, after_s) in enumerate(pairwise(task.best_s), start=1):
+        if before_s is not None and after_s is not None and after_s < before_s:
+            yield _doublings_ago(task, rounds), task.seconds_per_run * (1 - after_s / before_s)
 
 
 @dataclass(frozen=True)

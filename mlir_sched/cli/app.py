@@ -150,6 +150,14 @@ def tune(
     minutes: Annotated[
         float | None, typer.Option(help="Time for the whole run, instead of --trials or beside --trials 0.")
     ] = None,
+    stop_below: Annotated[
+        str | None,
+        typer.Option(
+            help="End the search once the next minute is expected to save less of the program's time: 0.5% or 0.005.",
+            metavar="SHARE",
+            show_default="search until the budget is spent",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every choice of the search.")] = 0,
     store: Annotated[
         str | None,
@@ -244,12 +252,13 @@ def tune(
     with command(as_json=as_json, log_folder=output) as out:
         from mlir_sched.cli.tune import run_tune
         from mlir_sched.targets import described_by
-        from mlir_sched.tuning.options import TuneOptions
+        from mlir_sched.tuning.options import TuneOptions, share_of
         from mlir_sched.tuning.search_method import SearchMethod
 
         options = TuneOptions(
             target=described_by(target, target_description), templates=templates, predict_variants=predict_variants,
-            trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
+            trials=trials, minutes=minutes, stop_below=None if stop_below is None else share_of(stop_below),
+            seed=seed, threads=threads, device=device,
             fresh=fresh, replace=replace, max_weights=max_weights, user_store=user_store, transfer=transfer,
             check_only=check_only, inputs=inputs or (), reference=reference or (),
         )  # fmt: skip

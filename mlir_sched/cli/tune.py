@@ -137,6 +137,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     how, est = ("measured", "") if result.measured else ("estimated", ", est.,")
     lines = [f"{what}: {result.trials} trials ({result.evaluated} {how} now) in {took}"]
     lines += [f"the search stopped: {result.stopped}"] if result.stopped else []
+    lines += [f"the search ended early: {result.ended_early}"] if result.ended_early else []
     lines.append(f"where the time went: {phases(result.phases)}")
     lines += failure_lines(result.failures)
     place = _place(result, threads_chosen=threads_chosen)

@@ -68,6 +68,7 @@ def result_of(
         phases=phases,
         interrupted=found.interrupted,
         stopped=found.stopped,
+        ended_early=found.ended_early,
         lost_figures=emission.lost_figures,
         program=replace(
             emission.program,

@@ -57,6 +57,7 @@ def page(result: TuneResult, picture: bytes) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     interrupted = " It was interrupted." if result.interrupted else ""
     interrupted += f" The search stopped: {_escape(result.stopped)}." if result.stopped else ""
+    interrupted += f" The search ended early: {_escape(result.ended_early)}." if result.ended_early else ""
     took = durations(result.seconds, result.run_seconds)
     failed = f"<p>Failed candidates: {_escape(failures(result.failures))}.</p>" if result.failures else ""
     left_out = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())

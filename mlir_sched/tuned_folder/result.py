@@ -291,6 +291,8 @@ class TuneResult:
         phases: Seconds of this process by phase: program variants, untuned dispatches, search, finalists, emission.
         interrupted: Whether the user stopped it early.
         stopped: Why the search ended early because the machine failed; empty when it did not.
+        ended_early: Why the search ended with a part of its trials or minutes left, as nothing was left to try or too
+            little was expected (``--stop-below``); empty when it did not.
         lost_figures: Why the figures of the whole program are those of an earlier session than the last; empty when
             they are of the last.
         program: End-to-end result.
@@ -350,6 +352,7 @@ class TuneResult:
     flags: tuple[str, ...] = ()
     values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     stopped: str = ""
+    ended_early: str = ""
     lost_figures: str = ""
     processor: str = ""
     measured: bool = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -140,6 +140,12 @@ class Ledger:
     def candidate_s(self, untuned_s: float) -> float:
         """Return the seconds of a candidate before any was tried, given those per call of the untuned code."""
         return CANDIDATE_CALLS * untuned_s
+
+    def pace_s(self, tasks: Collection[str]) -> float:
+        """Return the mean seconds of the candidates of some tasks, by key, or else of all; 0 before any was counted."""
+        counted = [cost for cost in self.counted if cost.kind is WorkKind.CANDIDATES]
+        counted = [cost for cost in counted if cost.subject in tasks] or counted
+        return sum(cost.seconds for cost in counted) / sum(cost.count for cost in counted) if counted else 0.0
 
     @property
     def plain_s(self) -> float:

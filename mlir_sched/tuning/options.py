@@ -30,6 +30,8 @@ class TuneOptions:
             ``templates``).
         minutes: Wall-clock minutes for the whole run, in place of trials or beside 0 trials; a part is set aside for
             emission and its checks, whose time is estimated.
+        stop_below: Stop the search once its next minute is expected to save less than this share of the program's time,
+            above 0 and below 1; by default the search goes on until the trials or minutes are spent.
         seed: Seed of every choice of the search, from 0 to 2^63 - 1.
         threads: Threads the tuned program may run on; by default as many as IREE's ``local-task`` starts on this
             machine: one per physical core that this process may use.
@@ -65,6 +67,7 @@ class TuneOptions:
     target: str = "llvm-cpu"
     trials: int | None = None
     minutes: float | None = None
+    stop_below: float | None = None
     seed: int = 0
     threads: int | None = None
     device: str | None = None
@@ -86,6 +89,12 @@ class TuneOptions:
             raise UserError("give a budget in trials or in minutes, not both")
         for name, most in MOST.items():
             _require_number(name, getattr(self, name), most, whole=name != "minutes", zero=name == "trials")
+        if self.stop_below is not None and not 0 < self.stop_below < 1:
+            raise UserError(
+                f"stop_below must be a share above 0 and below 1, such as 0.005 for 0.5%, but got {self.stop_below}"
+            )
+        if self.stop_below is not None and self.is_one_shot:
+            raise UserError("without a search (0 trials) stop_below has no use: leave it out, or give trials")
         if self.max_weights is not None and not 1 <= self.max_weights < math.inf:
             raise UserError(
                 f"max_weights must be at least 1, which is what plain iree-compile needs, but got {self.max_weights}"
@@ -147,9 +156,25 @@ class TuneOptions:
         }
         return self.seed, self.round_size, *(name for name, is_on in asked.items() if is_on)
 
+    def budget_key(self) -> tuple[float | None, ...]:
+        """Return what tells budgets apart: a part of the keys of runs, which go on with searches of other budgets."""
+        return self.trials, self.minutes, *(() if self.stop_below is None else (self.stop_below,))
+
     def bounds(self) -> dict[str, str]:
         """Return what bounds programs: a part of the keys of runs and of decisions about programs; empty by default."""
         return {} if self.max_weights is None else {"max_weights": repr(float(self.max_weights))}
+
+
+def share_of(text: str) -> float:
+    """Return a share that is written as ``0.5%`` or as ``0.005``.
+
+    Raises:
+        UserError: It is neither.
+    """
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise UserError(f"a share is a number such as 0.5% or 0.005, but got {text!r}") from None
 
 
 def _require_number(name: str, value: float | None, most: int, *, whole: bool, zero: bool) -> None:

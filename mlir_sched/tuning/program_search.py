@@ -22,7 +22,7 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.search import Shown
 from mlir_sched.search.strategy import repaired_in
-from mlir_sched.search.task_scheduler import seconds_at_best_rates
+from mlir_sched.search.task_scheduler import expected_saving_s, seconds_at_best_rates
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -37,6 +37,8 @@ from mlir_sched.tuning.tuning_run import TuningRun
 
 NOISE = 0.05
 """Relative difference between a program's time and the sum of its dispatches' times that counts as noise."""
+MINUTE_S = 60.0
+"""Seconds of the search whose saving is expected before it is begun (``TuneOptions.stop_below``)."""
 NO_TIME_TO_MEASURE = "no time was left to measure it"
 """Why a dispatch stays untuned in a short run by time."""
 
@@ -108,7 +110,7 @@ class ProgramSearch:
             self.run.transfer.teach(self._model)
 
     def work(self, allowance: Allowance, found: Sequence[FoundTrace] = ()) -> Iterator[Work]:
-        """Go on until the end of an allowance, or until nothing is left to try.
+        """Go on until the end of an allowance, or until nothing is left to try, or too little is expected of it.
 
         Raises:
             UserError: A part of the search that is not ours raised.
@@ -123,6 +125,8 @@ class ProgramSearch:
         self._estimate()
         following = self._next_task()
         while following is not None and (count := allowance.next_round(self._progress(following))):
+            if not self._expects_enough():
+                break
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
             size = self._limit(following, count)
@@ -230,6 +234,20 @@ class ProgramSearch:
         rest_s = max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s)
         return rest_s + sum(search.seconds_per_run() for search in own)
 
+    @property
+    def too_little(self) -> float | None:
+        """Share of the program's time that the next minute was expected to save where the search ended for that."""
+        least = self.run.options.stop_below
+        if least is None:
+            return None
+        expected: float | None = self.run.decided(self._next_minute)
+        return expected if expected is not None and expected < least else None
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is left to try on any task."""
+        return not self.waiting and all(search.exhausted for search in self.searches)
+
     def curve(self) -> ProgramCurve:
         """Return the expected times of the program over the time of the run, of rounds in earlier processes, too."""
         return ProgramCurve(self.name, tuple(self.estimates.values()))
@@ -262,6 +280,32 @@ class ProgramSearch:
         progress = [search.progress(tried if search is current else 0) for search in searches]
         index = self.run.method.scheduler.next_task(progress)
         return None if index is None else searches[index]
+
+    def _expects_enough(self) -> bool:
+        """Say whether enough is expected of the next minute; always where the user sets no bound.
+
+        What is expected before a round is decided once per run. The search of other algorithms has its own bound, and
+        what it gains is not in the program's time yet.
+        """
+        least = self.run.options.stop_below
+        if least is None or self.extra is not None:
+            return True
+        return self.run.decide(self._next_minute, self._expected_share) >= least
+
+    @property
+    def _next_minute(self) -> str:
+        return f"next-minute-{self.name}-{self.tried}"
+
+    def _expected_share(self) -> float:
+        """Return the share of the program's time that the next minute is expected to save; 1 as long as it is unknown.
+
+        The minute has as many candidates as the pace of those before says (:func:`expected_saving_s`).
+        """
+        candidate_s = self.run.ledger.pace_s({search.task.key for search in self.searches})
+        if not candidate_s or self.waiting or self.built.timing is None:
+            return 1.0
+        progress = [search.progress() for search in self._in_focus()]
+        return expected_saving_s(progress, MINUTE_S / candidate_s) / self.expected_s()
 
     def _shown_to(self, search: TaskSearch) -> list[Shown]:
         """Return what is known of other tasks: the sources of a task, and those of the program that had candidates."""

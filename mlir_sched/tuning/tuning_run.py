@@ -133,7 +133,7 @@ class TuningRun:
             tasks_asked = _searched(may_be, space, target, generation)
             known = transfer.decided(store, f"transfer-{_digest(asked)}", tasks_asked)
             asked = [*asked, *known.key]
-        key = "run-" + _digest([*asked, options.trials, options.minutes])
+        key = "run-" + _digest([*asked, *options.budget_key()])
         clock = RunClock(store, "clock-" + _digest(asked), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
         tasks = max((sum(can_tune(t, space, target) for t in b.model.tasks) for b in searched or built), default=0)

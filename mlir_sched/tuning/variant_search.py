@@ -32,6 +32,9 @@ Turns: TypeAlias = Generator[tuple[ProgramSearch, Allowance], None, T]
 """Programs in the order in which they are searched, each with what it may spend."""
 OUT_OF_REACH = 1.5
 """A program that is expected to take more than this many times as long as the best one is dropped at any rank."""
+NOTHING_LEFT = "nothing is left to try on the dispatches of the program"
+TOO_LITTLE = "the next minute was expected to save {:.3g}% of the program's time, less than {:.3g}%"
+"""Why a search ends before its trials or minutes are spent."""
 SHORT_WITH_SCRIPTS_S = 100e-6
 """A program that is expected to take at most this many seconds with its scripts is searched in the calling thread, too:
 to wake IREE's worker threads then takes a notable part of a call."""
@@ -46,6 +49,8 @@ class SearchResult:
         others: The searches of the other programs.
         interrupted: Whether the user stopped it.
         stopped: Why the machine's failures stopped it; empty when they did not.
+        ended_early: Why it ended with a part of its budget left, as there was nothing more to gain; empty when it did
+            not.
         left_out: Why other algorithms for parts of the program are not used, by name.
         algorithms: How many times as fast as what it replaces each other algorithm is that was measured, by name.
     """
@@ -56,6 +61,7 @@ class SearchResult:
     left_out: Mapping[str, str]
     algorithms: Mapping[str, float]
     stopped: str = ""
+    ended_early: str = ""
 
     @property
     def tried(self) -> int:
@@ -79,6 +85,7 @@ class VariantSearch:
         left: Programs that are still compared; the best of them is the result if the search ends now.
         algorithms: Chooses algorithms for parts of a program; None for a search without such a choice.
         built: All variants, those that are not tuned included.
+        ended_early: Why the search ended with a part of its budget left; empty until it has ended, or where it did not.
     """
 
     made_by: ClassVar[type[ProgramSearch]] = ProgramSearch
@@ -90,6 +97,7 @@ class VariantSearch:
     left: Sequence[ProgramSearch]
     algorithms: AlgorithmChoice | None = None
     built: Sequence[BuiltVariant] = ()
+    ended_early: str = ""
 
     @classmethod
     def of(
@@ -141,6 +149,7 @@ class VariantSearch:
             for work in program.work(replace(allowance, ended=ended), self._found_elsewhere(program)):
                 yield program, work
             self._keep_end(number, program, allowance)
+        self.ended_early = self.run.decide("ended-early", self._why_early)
 
     def result(self, *, interrupted: bool, stopped: str = "") -> SearchResult:
         """Return what was found so far."""
@@ -149,7 +158,16 @@ class VariantSearch:
         left_out = self.algorithms.left_out if self.algorithms else {}
         ratios = self.algorithms.ratios if self.algorithms else {}
         kept = best.continued_on(best.built) if best.extra else best
-        return SearchResult(kept, others, interrupted, left_out, ratios, stopped)
+        return SearchResult(kept, others, interrupted, left_out, ratios, stopped, self.ended_early)
+
+    def _why_early(self) -> str:
+        """Return why the search ends with a part of its budget left; empty where it does not."""
+        best = min(self.left, key=ProgramSearch.expected_s)
+        too_little, least = best.too_little, self.run.options.stop_below
+        if too_little is not None and least is not None:
+            return TOO_LITTLE.format(100 * too_little, 100 * least)
+        left = self.run.budget.by_time or self.run.budget.has_trials(best.tried + self._elsewhere(best))
+        return NOTHING_LEFT if left and best.is_exhausted else ""
 
     def _keep_end(self, number: int, program: ProgramSearch, allowance: Allowance) -> None:
         """Keep where a turn by time ended, so that a resumed run ends it there."""
@@ -178,7 +196,7 @@ class VariantSearch:
                 break
             yield best, replace(budget.rest(elsewhere=elsewhere), until_s=until_s, most=best.tried + candidates)
         for program in (*self.programs[count:], *dropped):  # when nothing is left to try on the best
-            if not budget.has_trials(best.tried + self._elsewhere(best)):
+            if best.too_little is not None or not budget.has_trials(best.tried + self._elsewhere(best)):
                 break
             self.left = [best, program]
             yield program, budget.rest(elsewhere=self._elsewhere(program))

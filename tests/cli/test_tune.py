@@ -48,6 +48,21 @@ def test_a_bound_of_weights_reaches_the_choice_of_variants(cli: Cli, monkeypatch
     assert asked == [None, 1.25]
 
 
+@pytest.mark.promise
+def test_a_search_ends_once_too_little_is_expected_of_it_and_again_where_it_ended(cli: Cli) -> None:
+    options = ("--trials", "5000", "--stop-below", "60%", "--threads", "1", "--scheduler", "round-robin", "--json")
+    first, again = (cli("tune", "model.mlir", *options) for _ in range(2))
+    assert (first.code, again.code) == (0, 0), first.err + again.err
+    found, repeated = json.loads(first.out), json.loads(again.out)
+    assert "the next minute was expected to save " in found["ended_early"]
+    assert found["ended_early"].endswith("less than 60%")
+    assert 8 < found["trials"] < 5000
+    assert found["program"]["verdict"] == "right"
+    assert (repeated["trials"], repeated["evaluated"]) == (found["trials"], 0)
+    assert repeated["ended_early"] == found["ended_early"]
+    assert found["ended_early"].replace("'", "&#x27;") in (cli.folder / "tuned" / "report.html").read_text()
+
+
 def test_the_summary_says_why_a_script_won_and_how_the_program_became_faster(tuned: tuple[Path, Ended]) -> None:
     document = json.loads(tuned[1].out)
     (dispatch,) = document["dispatches"]

@@ -1,12 +1,14 @@
-"""The choice of the next round's task."""
+"""The choice of the next round's task, and what further candidates are expected to save, on courses that are known."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mlir_sched.search import Demand, GradientOptions, GradientScheduler, RoundRobinScheduler, TaskProgress
-from mlir_sched.search.task_scheduler import seconds_at_best_rates
+from mlir_sched.search.task_scheduler import DOUBT, GUESS, IMPROVEMENTS, expected_saving_s, seconds_at_best_rates
 from mlir_sched.testing import SchedulerTests
 
 
@@ -178,3 +180,99 @@ def test_tasks_take_turns_whatever_they_gain() -> None:
         chosen.append(index)
         tasks[index] = replace(tasks[index], best_s=(*tasks[index].best_s, 1.0))
     assert chosen == [0, 1] * 3
+
+
+def course(best_s: Callable[[int], float], tried: int, weight: float = 1.0, round_size: int = 8) -> TaskProgress:
+    """Return the progress of a task after whole rounds, given the best seconds per call after so many candidates."""
+    trials = tuple(range(round_size, tried + 1, round_size))
+    return TaskProgress(weight, tuple(map(best_s, trials)), trials, untuned_s=best_s(1))
+
+
+def guessed(tried: int) -> float:
+    """Return the share that the next doubling is expected to save where a first round of 8 was never improved on."""
+    return IMPROVEMENTS * GUESS / math.log2(tried / 8) + DOUBT
+
+
+def by_doubling(tried: int) -> float:
+    """Return the seconds of a course in which every doubling saves a tenth of the time, in its last round."""
+    return 10.0 * 0.9 ** int(math.log2(tried / 8)) if tried >= 8 else 99.0
+
+
+@pytest.mark.parametrize("doublings", [1, 2, 3])
+def test_what_is_expected_comes_where_every_doubling_saves_as_much(doublings: int) -> None:
+    """The last three improvements are in the rounds that ended with 512, 256 and 128 candidates."""
+    task, further = course(by_doubling, 512), 512.0 * (2**doublings - 1)
+    window = math.log2(512 / 120)
+    assert expected_saving_s([task], further) == pytest.approx(
+        by_doubling(512) * (3 * 0.1 / window + DOUBT) * doublings
+    )
+    coming_s = by_doubling(512) - by_doubling(512 * 2**doublings)
+    assert coming_s < expected_saving_s([task], further) < 2 * coming_s
+    thrice_s = expected_saving_s([replace(task, weight=3.0)], further)
+    assert thrice_s == pytest.approx(3 * expected_saving_s([task], further))
+
+
+def test_tasks_are_expected_to_share_further_candidates_as_those_before() -> None:
+    steady = [course(lambda tried: 1.0 / tried, tried, weight) for tried, weight in ((192, 1.0), (64, 5.0))]
+    each = expected_saving_s(steady[:1], 96.0), expected_saving_s(steady[1:], 32.0)
+    assert expected_saving_s(steady, 128.0) == pytest.approx(sum(each))
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5, 1.0])
+def test_where_doublings_save_less_and_less_more_is_expected_than_comes_and_little_more_than_came(power: float) -> None:
+    task = course(lambda tried: 1.0 + tried**-power, 512)
+    came_s, coming_s = ((2**-power) ** -step * 512**-power * (1 - 2**-power) for step in (1, 0))
+    assert coming_s < expected_saving_s([task], 512.0) <= came_s + DOUBT * 2.0
+
+
+def test_of_a_flat_course_a_little_is_expected_that_shrinks_as_candidates_are_tried() -> None:
+    expected = [expected_saving_s([course(lambda _: 2.0, tried)], 60.0) for tried in (16, 160, 1600)]
+    assert expected == pytest.approx([2.0 * guessed(tried) * math.log2(1 + 60 / tried) for tried in (16, 160, 1600)])
+
+
+def test_all_is_open_of_a_task_without_a_second_round_and_nothing_of_one_that_is_exhausted() -> None:
+    flat = course(lambda _: 1.0, 64)
+    (guessed_s, untried) = expected_saving_s([flat], 64.0), TaskProgress(2.0, untuned_s=4.0)
+    first = TaskProgress(2.0, (3.0,), (8,), untuned_s=9.0)
+    assert expected_saving_s([flat, untried], 64.0) == pytest.approx(guessed_s + 8.0)
+    assert expected_saving_s([flat, first], 72.0) == pytest.approx(guessed_s + 6.0)
+    assert expected_saving_s([flat, replace(first, exhausted=True)], 64.0) == pytest.approx(guessed_s)
+    assert expected_saving_s([], 64.0) == 0.0
+
+
+def test_failures_are_expected_to_go_on_and_all_is_open_behind_the_first_valid_candidates() -> None:
+    failing = TaskProgress(1.0, (None, None, None, None), (8, 16, 24, 32), untuned_s=5.0)
+    assert expected_saving_s([failing], 32.0) == pytest.approx(5.0 * guessed(32))
+    assert expected_saving_s([replace(failing, best_s=(None, None, None, 2.0))], 32.0) == pytest.approx(2.0)
+    assert expected_saving_s([replace(failing, best_s=(None, None, 2.0, 2.0))], 32.0) == pytest.approx(2 * guessed(32))
+
+
+def test_a_doubling_without_an_improvement_is_judged_with_those_before() -> None:
+    """Each improvement saves half of the time; the first of three began three doublings ago."""
+    task = course(lambda tried: 64.0 / 2 ** sum(tried > start for start in (8, 16, 32)), 64)
+    assert expected_saving_s([task], 64.0) == pytest.approx(8.0 * (1.5 / 3 + DOUBT))
+    later = replace(task, best_s=(*task.best_s, *[8.0] * 56), trials=tuple(range(8, 513, 8)))
+    assert expected_saving_s([later], 512.0) == pytest.approx(8.0 * (1.5 / 6 + DOUBT))
+    with_more = course(lambda tried: 64.0 / 2 ** sum(tried > start for start in (8, 32, 40, 48)), 64)
+    assert expected_saving_s([with_more], 64.0) == pytest.approx(4.0 * (1.5 / 1 + DOUBT))
+    one = course(lambda tried: 64.0 / 2 ** (tried > 32), 64)
+    assert expected_saving_s([one], 64.0) == pytest.approx(32.0 * ((0.5 + 2 * GUESS) / 3 + DOUBT))
+
+
+@pytest.mark.parametrize("share", [0.005, 0.02])
+@pytest.mark.parametrize("power", [0.25, 0.5])
+def test_a_search_of_random_draws_ends_where_its_next_minute_saves_less_than_the_share_on_average(
+    power: float, share: float
+) -> None:
+    """The draws of a single task are above a least time, and 100 take a minute: a hard case, as it improves rarely."""
+    rng, minute, longest = np.random.default_rng(0), 100, 8000
+    trials, saved = np.arange(8, longest + 1, 8), []
+    for _ in range(60):
+        best_s = np.minimum.accumulate(1.0 + rng.random(longest + minute) ** power)
+        for rounds in sorted({int(1.04**step) for step in range(1, 177)}):
+            ended = trials[:rounds]
+            task = TaskProgress(1.0, tuple(best_s[ended - 1].tolist()), tuple(ended.tolist()))
+            if expected_saving_s([task], minute) < share * task.seconds_per_run:
+                break
+        saved.append(1 - best_s[task.tried + minute - 1] / task.seconds_per_run)
+    assert float(np.mean(saved)) < share

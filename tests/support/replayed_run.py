@@ -125,7 +125,8 @@ def turns_of(
     """Return what a search over variants found that went on until its end, or until the evaluator was interrupted."""
     with Evaluators(open_evaluator) as evaluators, Interruption(search.run.clock) as interruption:
         for program, work in search.work():
-            work.run(evaluators.of(program.built))
+            with search.run.ledger.counting(work.kind, work.task.key, work.count):
+                work.run(evaluators.of(program.built))
     return search.result(interrupted=interruption.happened)
 
 

@@ -124,6 +124,15 @@ def test_the_page_names_what_the_search_began_from() -> None:
     assert json.loads(json.dumps(replace(RESULT, transfer=begun).to_json()))["transfer"]["words"] == begun.words
 
 
+def test_a_search_that_ended_early_says_why_everywhere() -> None:
+    found = replace(RESULT, ended_early="nothing is <left>")
+    assert "the search ended early: nothing is <left>" in summary_lines(found)
+    assert "The search ended early: nothing is &lt;left&gt;." in page(found, b"")
+    assert json.loads(json.dumps(found.to_json()))["ended_early"] == "nothing is <left>"
+    assert found.is_whole, "the machine is not at fault"
+    assert not any("early" in text for text in (*summary_lines(RESULT), page(RESULT, b"")))
+
+
 def test_a_run_without_a_search_says_so_everywhere() -> None:
     chosen = OneShotResult(2, 1, {"templates": 2, "cost model": 4}, 0.5)
     words = (

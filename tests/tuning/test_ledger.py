@@ -89,6 +89,19 @@ def test_the_plain_program_is_compiled_twice_timed_and_proven_in_the_shortest_se
     assert ledger.plain_s == pytest.approx(3.0 + VARIANT_CALLS * 0.2 + emitted_s)
 
 
+def test_the_pace_is_that_of_the_tasks_in_question_or_else_of_all_that_were_counted() -> None:
+    ledger = Ledger()
+    assert ledger.pace_s({"a"}) == 0.0
+    for subject, kind, count, seconds in (
+        ("a", WorkKind.CANDIDATES, 8, 4.0),
+        ("a", WorkKind.CANDIDATES, 2, 1.0),
+        ("b", WorkKind.CANDIDATES, 10, 15.0),
+        ("a", WorkKind.UNTUNED, 1, 99.0),
+    ):
+        ledger.add(WorkCost(kind, subject, count, seconds))
+    assert [ledger.pace_s(tasks) for tasks in ({"a"}, {"b"}, {"a", "b"}, {"c"})] == [0.5, 1.5, 1.0, 1.0]
+
+
 def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:
     checks_s = SESSION_S + REFERENCE_CALLS * 0.25 + CHECK_CALLS * 0.375
     assert CPU.session_s(0.25, [0.125, 0.25]) == 16 * 0.375 + 12 * 0.5 + checks_s

@@ -14,7 +14,7 @@ from mlir_sched.sampling import DISTRIBUTIONS
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.search.mutators import MUTATION_WEIGHTS
 from mlir_sched.tensors.values import digests_of
-from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.options import TuneOptions, share_of
 
 NAMES = [field.name for field in fields(EvolutionaryOptions)]
 
@@ -53,6 +53,7 @@ def test_values_make_another_run_but_no_other_search() -> None:
         *(("round_size", value) for value in (0, 10**9)),
         ("threads", 0),
         *(("max_weights", value) for value in (0.9, float("inf"), float("nan"))),
+        *(("stop_below", value) for value in (0.0, 1.0, 50.0, -0.1, float("nan"))),
     ],
 )
 def test_a_number_out_of_its_range_is_refused_with_its_name(name: str, value: Any) -> None:
@@ -64,3 +65,22 @@ def test_predicted_variants_tell_searches_apart() -> None:
     plain, predicting = TuneOptions(trials=8), TuneOptions(trials=8, predict_variants=True)
     assert plain.search_key() == (0, 8)
     assert predicting.search_key() == (0, 8, "predicted variants")
+
+
+@pytest.mark.parametrize(("text", "share"), [("0.5%", 0.005), ("0.005", 0.005), ("12 %", 0.12), ("1e-3", 0.001)])
+def test_a_share_is_written_in_per_cent_or_as_a_number(text: str, share: float) -> None:
+    assert share_of(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["little", "%", "0.5%%", "0,5%", ""])
+def test_a_text_that_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="a share is a number such as"):
+        share_of(text)
+
+
+def test_a_bound_of_what_is_expected_makes_another_run_of_the_same_search_and_needs_a_search() -> None:
+    plain, bounded = TuneOptions(trials=8), TuneOptions(trials=8, stop_below=0.01)
+    assert plain.search_key() == bounded.search_key()
+    assert plain.budget_key() == (8, None) != bounded.budget_key()
+    with pytest.raises(UserError, match=r"without a search .* stop_below has no use"):
+        TuneOptions(trials=0, stop_below=0.01)

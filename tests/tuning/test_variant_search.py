@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 import pytest
 from plans import Named, Slow, flagged
 from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, task_of, turns_of
-from speedups import Speedups, timing
+from speedups import Factor, Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.library import RewriteScript
+from mlir_sched.outcome import Outcome
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.variants.tunability import tunable_variants, with_tunable_time
+from mlir_sched.search.task_scheduler import DOUBT, GUESS, IMPROVEMENTS
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.journal import generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.tuning_run import TuningRun
-from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
+from mlir_sched.tuning.variant_search import NOTHING_LEFT, TOO_LITTLE, SearchResult, VariantSearch
 
 SMALL, LARGE, ODD = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48), matmul_dispatch(60, 84, 36)
 SPACE = Space.default(TARGET)
@@ -53,6 +57,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
         seconds: float | None = None,
         name: str = "records.sqlite",
         cores: int = 1,
+        stop_below: float | None = None,
     ) -> SearchResult:
         def open_evaluator(built: BuiltVariant) -> AbstractContextManager[Evaluator]:
             assert built.variant in [v.variant for v in variants]
@@ -63,10 +68,12 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
             return times
 
         budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
-        options = TuneOptions(**budget, round_size=8, fresh=fresh)
+        options = TuneOptions(**budget, round_size=8, fresh=fresh, stop_below=stop_below)
         for share in ("SET_ASIDE", "MOST_SET_ASIDE"):
             monkeypatch.setattr(f"mlir_sched.tuning.budget.{share}", 0.0)  # all seconds are for the search
-        monkeypatch.setattr("mlir_sched.tuning.tuning_run.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
+        for module in ("tuning_run", "ledger"):
+            clock = SimpleNamespace(monotonic=lambda: evaluator.now_s)
+            monkeypatch.setattr(f"mlir_sched.tuning.{module}.time", clock)
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
             generation = generation_of(store, fresh=fresh)
@@ -337,6 +344,70 @@ def test_more_time_is_added_to_what_was_spent(search: Callable[..., SearchResult
     search(variants, more, seconds=80)
     assert len(evaluator.measured) == 48
     assert 32 <= len(more.measured) < 40
+
+
+FLAT: Mapping[str, Factor] = {"default": 3.0, "rewritten": 2.5}
+BUDGETS: Sequence[Mapping[str, Any]] = ({"trials": 64}, {"seconds": 64})
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_search_ends_once_the_next_minute_is_expected_to_save_too_little(
+    budget: Mapping[str, Any], search: Callable[..., SearchResult]
+) -> None:
+    """With a candidate per second 19 % is expected of a flat course after 24 candidates, and 36 % after 16."""
+    share = (IMPROVEMENTS * GUESS / math.log2(24 / 8) + DOUBT) * math.log2(1 + 60 / 24)
+    found = search([built("default", SMALL, 1.0)], Speedups(FLAT), stop_below=0.2, **budget)
+    assert (found.tried, found.ended_early) == (24, TOO_LITTLE.format(100 * share, 20.0))
+    rising = Speedups({"default": lambda tried: 2.0 ** (tried / 8)})
+    found = search([built("default", SMALL, 1.0)], rising, stop_below=0.2, name="rising.sqlite", **budget)
+    assert (found.tried >= 64, found.ended_early) == (True, "")
+    assert search([built("default", SMALL, 1.0)], Speedups(FLAT), name="whole.sqlite", **budget).tried >= 64
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_resumed_search_ends_where_it_was_decided_and_says_the_same(
+    budget: Mapping[str, Any], search: Callable[..., SearchResult]
+) -> None:
+    class Slow(Speedups):
+        """Takes longer, so that a minute has fewer candidates, of which less is expected."""
+
+        def evaluate(self, *args: Any) -> Iterator[tuple[int, Outcome]]:
+            for found in super().evaluate(*args):
+                self.now_s += 9
+                yield found
+
+    variants = [built("default", SMALL, 1.0)]
+    assert search(variants, Speedups(FLAT, stop_after=19), stop_below=0.2, **budget).ended_early == ""
+    found = search(variants, Speedups(FLAT), stop_below=0.2, **budget)
+    assert found.tried == 24
+    for evaluator in Speedups(FLAT), Slow(FLAT):
+        again = search(variants, evaluator, stop_below=0.2, **budget)
+        assert (again.tried, again.ended_early, evaluator.measured) == (24, found.ended_early, [])
+    further = Speedups(FLAT)
+    assert search(variants, further, stop_below=0.01, **budget).tried == 24 + len(further.measured) > 24
+
+
+def test_no_program_gets_what_is_left_when_too_little_is_expected_of_the_best(
+    search: Callable[..., SearchResult],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0), built("O3", ODD, 2.0)]
+    evaluator = Speedups({"default": 3.0, "rewritten": 2.5, "O3": 1.0})
+    found = search(variants, evaluator, trials=2000, stop_below=0.2)
+    assert (found.best.name, elsewhere(found)) == ("default", found.best.tried + 16)
+    assert found.best.tried == 24, "and the program of which half cannot have scripts has fewer"
+    few = search(variants, Speedups(FLAT), trials=31, stop_below=0.2, name="few.sqlite")
+    assert (few.best.tried, elsewhere(few)) == (24, 0), "the others are not explored with few trials"
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_search_that_has_tried_everything_says_so_and_so_does_one_that_is_repeated(
+    budget: Mapping[str, Any], search: Callable[..., SearchResult]
+) -> None:
+    tiny = [built("default", matmul_dispatch(1, 2, 2), 1.0)]
+    found = search(tiny, Speedups(FLAT), **budget)
+    assert (found.ended_early, found.tried < 64) == (NOTHING_LEFT, True)
+    assert search(tiny, Speedups(FLAT), **budget).ended_early == NOTHING_LEFT
+    assert search(tiny, Speedups(FLAT), trials=found.tried).ended_early == "", "the trials are spent"
 
 
 def test_another_machine_decides_for_itself(
