@@ -60,7 +60,7 @@ class Corpus:
                     if context_parts(context)
                 )
             )
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise UserError(f"the record store {store.name} cannot be read: {error}") from error
 
     @cached_property
