@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import pytest
 from command_line import COMMAND, MODEL, OPTIONS, TRIALS, Cli, Ended, run
+from stored_records import everything_in
 
 from mlir_sched import pipeline
 from mlir_sched.database import RecordStore
@@ -115,6 +116,30 @@ def test_what_a_users_store_holds_changes_no_candidate(tuned: tuple[Path, Ended]
     assert everything_in(tmp_path / "user.sqlite") == (tasks, records), "what was measured first stays"
 
 
+@pytest.mark.landing
+def test_two_runs_at_once_lose_nothing_of_what_a_users_store_has_and_gets(tmp_path: Path) -> None:
+    """One searches and one does not; each begins from what the store has by then."""
+    asked = {"one": ("--trials", "4", "--transfer", "auto"), "other": ("--trials", "0")}
+    runs = []
+    for name, options in asked.items():
+        (tmp_path / f"{name}.mlir").write_text(MODEL.replace("128x256", "64x256" if name == "one" else "96x256"))
+        further = ("-o", name, "--threads", "1", "--user-store", "user.sqlite", "--json")
+        command = [*COMMAND, "tune", f"{name}.mlir", *options, *further]
+        runs.append(subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    tasks, records = dict[str, StoredTask](), dict[tuple[object, ...], Record]()
+    for name, run_ in zip(asked, runs, strict=True):
+        out, err = run_.communicate(timeout=240)
+        assert run_.returncode == 0, err
+        summary = json.loads(out)
+        assert summary["program"]["verdict"] == "right"
+        assert not [note for note in summary["notes"] if "store" in note]
+        own_tasks, own = everything_in(tmp_path / name / "records.sqlite")
+        assert len(own) == summary["trials"] + 1
+        tasks |= own_tasks
+        records |= own
+    assert everything_in(tmp_path / "user.sqlite") == (tasks, records)
+
+
 def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(tuned[0], folder)
@@ -174,14 +199,6 @@ def interrupted(folder: Path, signals: int) -> Ended:
 def records_in(folder: Path) -> int:
     """Return the number of records in the folder's store."""
     return len(everything_in(folder / "tuned" / "records.sqlite")[1])
-
-
-def everything_in(path: Path) -> tuple[dict[str, StoredTask], dict[tuple[object, ...], Record]]:
-    """Return the tasks and the records of a store by their keys."""
-    with RecordStore.open(path, read_only=True) as store:
-        tasks = {task.key: task for task in store.tasks()}
-        records = [r for key in tasks for context in store.contexts(key) for r in store.records(key, context)]
-        return tasks, {record.key: record for record in records}
 
 
 SORT = """

@@ -60,3 +60,11 @@ def fill_store(path: Path, count: int) -> None:
     with RecordStore.open(path) as store:
         store.add_task(TASK)
         store.add([make_record(f"{index:x}", script="x" * 2000) for index in range(count)])
+
+
+def everything_in(path: Path) -> tuple[dict[str, StoredTask], dict[tuple[object, ...], Record]]:
+    """Return the tasks and the records of a store by their keys."""
+    with RecordStore.open(path, read_only=True) as store:
+        tasks = {task.key: task for task in store.tasks()}
+        records = [r for key in tasks for context in store.contexts(key) for r in store.records(key, context)]
+        return tasks, {record.key: record for record in records}
