@@ -14,6 +14,8 @@ from vulkan import require_vulkan
 
 from mlir_sched import RecordStore
 from mlir_sched.compiler.iree_compile import iree_compile_path
+from mlir_sched.emission.acceptance import NO_LOSS
+from mlir_sched.tuning.budget import PICKS
 
 TRIALS = 4
 
@@ -105,3 +107,15 @@ def test_a_folder_for_another_target_is_refused(tuned: Path) -> None:
     assert ended.returncode == 2
     assert "the folder is for another target" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.nightly
+def test_without_a_search_a_few_candidates_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(matmul(100, 100, 100).text)
+    ended = run(tmp_path, "tune", "model.mlir", "--target", "vulkan", "--trials", "0", "--json")
+    assert ended.returncode == 0, ended.stderr
+    summary = json.loads(ended.stdout)
+    assert 0 < summary["trials"] == sum(summary["one_shot"]["candidates"].values()) <= PICKS
+    assert summary["measured"]
+    assert summary["program"]["verdict"] == "right"
+    assert summary["program"]["tuned"]["ratio"] >= NO_LOSS

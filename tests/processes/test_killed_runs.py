@@ -7,7 +7,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,12 @@ from mlir_sched.tuned_folder.names import FLAGS
 pytestmark = [pytest.mark.landing, pytest.mark.long]
 
 TRIALS = 6
+RUNS = {
+    "search": ("--trials", str(TRIALS)),
+    "transfer": ("--trials", str(TRIALS), "--transfer", "auto", "--templates"),
+    "no search": ("--trials", "0"),
+}
+"""What is asked of a run, beside its model."""
 OLDER = EmittedFiles('module attributes {mlir_sched.emission = "aaaaaaaaaaaa"} {\n}\n', ("--older",))
 """The result that the output folder holds when the run begins."""
 
@@ -46,11 +52,11 @@ def measured(log: Path) -> list[str]:
     return [line for line in lines if not line.endswith(" untuned")]
 
 
-def begin(folder: Path) -> RunningCommand:
+def begin(folder: Path, asked: Sequence[str]) -> RunningCommand:
     """Start or resume the run."""
     program = str(SUPPORT / "noted_tune.py"), str(folder / "log")
     model = str(ROOT / "examples" / "three_ops.mlir")
-    return start(folder, "tune", model, "--trials", str(TRIALS), "--threads", "1", "--json", program=program)
+    return start(folder, "tune", model, *asked, "--threads", "1", "--json", program=program)
 
 
 def held(folder: Path) -> EmittedFiles:
@@ -107,10 +113,14 @@ def kept(store: Path) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    "moments", [("emission",), pytest.param(tuple(MOMENTS), marks=pytest.mark.nightly)], ids=["one", "each"]
+    ("asked", "moments"),
+    [
+        pytest.param("search", ("emission",), id="search-one"),
+        *(pytest.param(asked, tuple(MOMENTS), marks=pytest.mark.nightly, id=f"{asked}-each") for asked in RUNS),
+    ],
 )
 def test_a_run_on_a_model_that_is_killed_at_its_phases_ends_with_what_the_store_has(
-    tmp_path: Path, moments: tuple[str, ...]
+    tmp_path: Path, asked: str, moments: tuple[str, ...]
 ) -> None:
     rng = random.Random(0)
     tuned, log = tmp_path / "tuned", tmp_path / "log"
@@ -121,7 +131,7 @@ def test_a_run_on_a_model_that_is_killed_at_its_phases_ends_with_what_the_store_
     store, stored = tuned / "records.sqlite", set[tuple[Any, ...]]()
     with watched(tuned) as seen:
         for name in moments:
-            run = begin(tmp_path)
+            run = begin(tmp_path, RUNS[asked])
             run.wait_for(MOMENTS[name])
             time.sleep(rng.uniform(0.0, DELAY_S))
             kill(run)
@@ -129,7 +139,7 @@ def test_a_run_on_a_model_that_is_killed_at_its_phases_ends_with_what_the_store_
             assert stored <= kept(store), "a record or a decision was lost or changed"
             stored = kept(store)
         searched = log.read_text()
-        run = begin(tmp_path)
+        run = begin(tmp_path, RUNS[asked])
         result = json.loads(run.process.communicate()[0])
     assert run.process.returncode == 0, result
     run.assert_nothing_is_left()
@@ -151,13 +161,14 @@ def assert_ends_as_decided(
     result: dict[str, Any], tuned: Path, seen: list[EmittedFiles], stored: set[tuple[Any, ...]]
 ) -> None:
     """Require that the last process made no decision anew, and that the folder went from one result to the next."""
-    assert result["trials"] == TRIALS
+    chosen = result["one_shot"]
+    assert result["trials"] == (sum(chosen["candidates"].values()) if chosen else TRIALS) > 0
     assert result["evaluated"] == 0
     assert result["program"]["verdict"] == "right"
     assert kept(tuned / "records.sqlite") == stored
     files = read_tuned_folder(tuned)
     assert not files.problem
-    assert files.summary["trials"] == TRIALS
+    assert files.summary["trials"] == result["trials"]
     assert held(tuned) == seen[-1]
     assert set(seen) == {OLDER, seen[-1]}
     assert emission_of(files.library) == files.summary["emission"]

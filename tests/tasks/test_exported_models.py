@@ -18,6 +18,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.pipeline import tune
 from mlir_sched.replaying.replay import replay
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
+from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
 pytestmark = pytest.mark.promise
@@ -187,6 +188,34 @@ def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_ti
     assert all(dispatch.note or dispatch.tuned for dispatch in result.dispatches), (
         "every row says why it stays as it is"
     )
+
+
+@pytest.mark.landing
+@pytest.mark.usefixtures("short_sessions")
+def test_functions_with_weights_in_a_file_are_tuned_without_a_search(
+    with_parameters: tuple[Path, str], tmp_path: Path
+) -> None:
+    model, weights = with_parameters
+    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=0, threads=1), parameters=[weights])
+    assert_tuned_without_a_search(result)
+    assert result.parameters == (weights,)
+    replayed = replay(tmp_path / "tuned", model, parameters=[weights])
+    assert replayed.problems == ()
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("short_sessions")
+@pytest.mark.parametrize("model", [CONVOLUTIONAL, TRANSFORMER], ids=["convolutional", "transformer"])
+def test_an_exported_model_is_tuned_without_a_search(model: Path, tmp_path: Path) -> None:
+    assert_tuned_without_a_search(tune(model, tmp_path / "tuned", options=TuneOptions(trials=0, threads=1)))
+
+
+def assert_tuned_without_a_search(result: TuneResult) -> None:
+    """Require that candidates of every dispatch that has a sketch were measured, and that the program is right."""
+    assert result.one_shot is not None
+    assert result.one_shot.dispatches > 0
+    assert result.trials == sum(result.one_shot.candidates.values()) > 0
+    assert result.program.verdict is Verdict.RIGHT
 
 
 @pytest.mark.landing
