@@ -88,7 +88,8 @@ def tune(
             strategy, such as a subclass of ``SearchStrategy`` or ``EvolutionaryOptions``.
         cost_model: Predicts which candidates are fast: ``xgboost``, ``quantile``, ``random``, a registered name, or
             what makes a model, such as a subclass of ``CostModel`` or ``XGBoostOptions``.
-        scheduler: Chooses the task of each round: ``gradient``, a registered name, or a ``TaskScheduler``.
+        scheduler: Chooses the task of each round: ``gradient``, ``round-robin``, a registered name, or a
+            ``TaskScheduler``.
         callbacks: Are called with every outcome (``Trial``) once it is stored. An exception ends the search as Ctrl-C
             does: what was found is emitted, and ``TuneResult.stopped`` says why.
         progress: Called often with the state of the run.
@@ -219,7 +220,7 @@ def tune(
                 decided = result.program.decisions, result.program.tuned.ratio, found.algorithms
                 tuned = tuned_program(choice.context_key, variants, target, *decided)
                 users.add_program(tuned)
-                users.finish()
+                users.finish(wait=not interruption.early)
                 notes = [*early_notes, *([users.note] if users.note else [])]
                 try:
                     records.keep_program(tuned)

@@ -142,8 +142,13 @@ class Ledger:
         return CANDIDATE_CALLS * untuned_s
 
     def pace_s(self, tasks: Collection[str]) -> float:
-        """Return the mean seconds of the candidates of some tasks, by key, or else of all; 0 before any was counted."""
-        counted = [cost for cost in self.counted if cost.kind is WorkKind.CANDIDATES]
+        """Return the mean seconds of the candidates of some tasks, by key, or else of all; 0 before any was counted.
+
+        The run's earlier processes count, too, where there is a store: a resumed run has the pace of one that was not
+        interrupted.
+        """
+        known = self.counted if self.store is None else self.store.work_costs(self.key)
+        counted = [cost for cost in known if cost.kind is WorkKind.CANDIDATES]
         counted = [cost for cost in counted if cost.subject in tasks] or counted
         return sum(cost.seconds for cost in counted) / sum(cost.count for cost in counted) if counted else 0.0
 

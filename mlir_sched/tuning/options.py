@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from mlir_sched.errors import UserError
@@ -172,8 +173,8 @@ def share_of(text: str) -> float:
         UserError: It is neither.
     """
     try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
+        return float(Decimal(text.removesuffix("%")) / (100 if text.endswith("%") else 1))
+    except InvalidOperation:
         raise UserError(f"a share is a number such as 0.5% or 0.005, but got {text!r}") from None
 
 

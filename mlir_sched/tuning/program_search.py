@@ -246,7 +246,7 @@ class ProgramSearch:
     @property
     def is_exhausted(self) -> bool:
         """Whether nothing is left to try on any task."""
-        return not self.waiting and all(search.exhausted for search in self.searches)
+        return not self.waiting and bool(self.searches) and all(search.exhausted for search in self.searches)
 
     def curve(self) -> ProgramCurve:
         """Return the expected times of the program over the time of the run, of rounds in earlier processes, too."""

@@ -192,7 +192,7 @@ class VariantSearch:
         yield best, budget.before_review(elsewhere=elsewhere, now_s=since_s)
         for number in range(MOST_REVIEWS if budget.by_time else 0):
             until_s, candidates = self.run.decide(f"further-{number}", lambda: self._review(best, since_s, before))
-            if not candidates:
+            if not candidates or best.too_little is not None:
                 break
             yield best, replace(budget.rest(elsewhere=elsewhere), until_s=until_s, most=best.tried + candidates)
         for program in (*self.programs[count:], *dropped):  # when nothing is left to try on the best

@@ -49,7 +49,7 @@ def test_a_bound_of_weights_reaches_the_choice_of_variants(cli: Cli, monkeypatch
     assert asked == [None, 1.25]
 
 
-@pytest.mark.promise
+@pytest.mark.landing
 def test_a_search_ends_once_too_little_is_expected_of_it_and_again_where_it_ended(cli: Cli) -> None:
     options = ("--trials", "5000", "--stop-below", "60%", "--threads", "1", "--scheduler", "round-robin", "--json")
     first, again = (cli("tune", "model.mlir", *options) for _ in range(2))
@@ -127,8 +127,12 @@ def test_two_runs_at_once_lose_nothing_of_what_a_users_store_has_and_gets(tmp_pa
         command = [*COMMAND, "tune", f"{name}.mlir", *options, *further]
         runs.append(subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     tasks, records = dict[str, StoredTask](), dict[tuple[object, ...], Record]()
-    for name, run_ in zip(asked, runs, strict=True):
-        out, err = run_.communicate(timeout=240)
+    try:
+        printed = [each.communicate(timeout=280) for each in runs]
+    finally:
+        for each in runs:
+            each.kill()
+    for name, run_, (out, err) in zip(asked, runs, printed, strict=True):
         assert run_.returncode == 0, err
         summary = json.loads(out)
         assert summary["program"]["verdict"] == "right"

@@ -274,5 +274,7 @@ def test_a_search_of_random_draws_ends_where_its_next_minute_saves_less_than_the
             task = TaskProgress(1.0, tuple(best_s[ended - 1].tolist()), tuple(ended.tolist()))
             if expected_saving_s([task], minute) < share * task.seconds_per_run:
                 break
+        else:
+            pytest.fail("a search of random draws ends")
         saved.append(1 - best_s[task.tried + minute - 1] / task.seconds_per_run)
     assert float(np.mean(saved)) < share

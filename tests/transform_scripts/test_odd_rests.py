@@ -44,6 +44,7 @@ PRODUCTS: Mapping[str, Payload] = {
     "i8": matmul(20, 54, 24, "i8", "i32"),
     "accumulating": accumulating_matmul(30, 55, 24),
     "gelu": matmul_bias_gelu(41, 61, 13),
+    "pieces of one size": matmul_bias_gelu(20, 127, 24),
     "transposed result": matmul_two_epilogues(29, 54, 24),
     "below diagonal": matmul_below_diagonal(33, 51, 20),
     "batch": batch_matmul_transposed_b(3, 37, 49, 32),

@@ -154,3 +154,22 @@ def test_no_rest_is_no_rest_to_cut() -> None:
     s.tile(mm.op, {m: 3, n: 4})
     with pytest.raises(ScheduleError, match="no iterations of the loop columns are left over"):
         s.cut_rest(mm.op, n, 2)
+
+
+@pytest.mark.parametrize("size", [0, 5, 6])
+def test_pieces_are_smaller_than_what_is_left_over(size: int) -> None:
+    s, _, mm = started()
+    _, columns = mm.tiled
+    s.tile(mm.op, {columns: 11})
+    with pytest.raises(ScheduleError, match=f"5 iterations of the loop columns are left over, of which {size} are no"):
+        s.cut_rest(mm.op, columns, size)
+
+
+@pytest.mark.parametrize("following", ["cut", "copies"])
+def test_copies_that_are_cut_into_pieces_are_not_counted_again(following: str) -> None:
+    s, _, mm = started()
+    _, columns = mm.tiled
+    s.tile(mm.op, {columns: 11})
+    s.cut_rest(mm.op, columns, 2)
+    with pytest.raises(ScheduleError, match="cut into pieces already"):
+        s.cut_rest(mm.op, columns, 2) if following == "cut" else next(s.copies(mm.op))

@@ -38,17 +38,23 @@ class PeelingMixin(ScheduleState):
         Args:
             op: An op inside all loops that :meth:`peel` peels.
             loop: The loop; its tile leaves over more than ``size`` of it.
-            size: Iterations of a piece; the last piece has the others.
+            size: Iterations of a piece, at least 1; the last piece has the others.
             fuse: Whether each piece computes all producers of the op for itself.
 
         Raises:
-            ScheduleError: No iterations of the loop are left over.
+            ScheduleError: No more than ``size`` iterations of the loop are left over, or what a loop leaves over was
+                cut before.
         """
+        self._check_uncut()
         self.peel()
         places = [place for place, made in enumerate(self._loops.peeled) if made.loop is loop]
         if not places:
             raise ScheduleError(f"no iterations of the loop {loop.name} are left over")
         copies, rest = self._loops.copies, self._loops.peeled[places[0]].rest
+        if not 0 < size < rest:
+            raise ScheduleError(
+                f"{rest} iterations of the loop {loop.name} are left over, of which {size} are no piece"
+            )
         left_over = [index for index, sizes in enumerate(copies) if sizes[places[0]] == rest]
         pieces, numbers = math.ceil(rest / size), self._in_code(op, numbers_of(op, {loop: size}))
         handles = self._emit.split(self._handles.found(op), len(copies))
@@ -67,6 +73,7 @@ class PeelingMixin(ScheduleState):
         function may follow, as ``fold_unit_dims`` does.
         """
         self._ops.check_code()
+        self._check_uncut()
         self._peel()
         self._ops.clean_up()
         sizes = self._loops.copies
@@ -98,3 +105,8 @@ class PeelingMixin(ScheduleState):
             position = made.loop.position(op)
             tile[position] = min(tile[position], size)
         return TiledOp(op, tuple(tile), whole.levels)
+
+    def _check_uncut(self) -> None:
+        """Refuse what counts the copies of ops once some of these were cut into pieces."""
+        if self._loops.pieces:
+            raise ScheduleError("what a loop leaves over is cut into pieces already")
