@@ -218,7 +218,7 @@ def tune(
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
                 decided = result.program.decisions, result.program.tuned.ratio, found.algorithms
-                tuned = tuned_program(choice.context_key, variants, target, *decided)
+                tuned = tuned_program(choice.context_key, variants, target, *decided, emission.left_out)
                 users.add_program(tuned)
                 users.finish(wait=not interruption.early)
                 notes = [*early_notes, *([users.note] if users.note else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +116,7 @@ def tuned_program(
     decisions: Mapping[str, Value],
     ratio: float,
     algorithms: Mapping[str, float],
+    unproven: Collection[str] = (),
 ) -> StoredProgram:
     """Return what is kept of a program at the end of a run, with what was measured of its variants without scripts.
 
@@ -125,10 +126,11 @@ def tuned_program(
         decisions: What the run decided about the program.
         ratio: How many times as fast as the untuned program the program is with its scripts.
         algorithms: As of :class:`StoredProgram`.
+        unproven: Names of variants that were to be emitted and are not: their first times are not kept.
     """
     default, *others = variants.built
     own = [b for b in others if b.was_run and not b.variant.plan.local_sync and not b.variant.plan.algorithms]
-    measured = {b.variant.plan.whole.name: b.measured.ratio for b in own}
+    measured = {b.variant.plan.whole.name: b.measured.ratio for b in own if b.variant.name not in unproven}
     failed = dict.fromkeys(variants.failed if default.was_run else (), 0.0)
     return StoredProgram(
         context_key,

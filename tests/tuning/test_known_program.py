@@ -96,6 +96,12 @@ def test_a_run_keeps_what_it_measured_of_variants_without_scripts() -> None:
     assert set(found.features) == set(FEATURES)
 
 
+def test_the_first_time_of_a_variant_that_fails_its_proof_is_not_kept() -> None:
+    run = BuiltVariants(tuple(built(flagged(name), 2.0) for name in ("default", LAYOUT, "O3")), {})
+    found = tuned_program(CONTEXT, run, cases.TARGET, {}, 2.0, {}, unproven=[LAYOUT])
+    assert found.variants == {"O3": 2.0}
+
+
 def test_a_variant_works_or_fails_as_it_did_last(store: RecordStore) -> None:
     default, layout = built(flagged("default"), 1.0), built(flagged(LAYOUT), 2.0)
     for run in (BuiltVariants((default,), {}, failed=(LAYOUT, "a")), BuiltVariants((default, layout), {})):
