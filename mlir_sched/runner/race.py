@@ -89,9 +89,9 @@ class Contender:
         ratios = _by_sample([pair for pair in self.pairs if pair.quiet][:2])
         return max(ratios) / min(ratios) if len(ratios) == 2 else None
 
-    def ratio(self, fewest: int = FIRST_PAIRS) -> Interval:
-        """Return the speed relative to the baseline, above 1 is faster; from quiet pairs if at least ``fewest`` are."""
-        kept = kept_pairs(self.pairs, fewest)
+    def ratio(self) -> Interval:
+        """Return the speed relative to the baseline, above 1 is faster; from quiet pairs if at least two are."""
+        kept = kept_pairs(self.pairs, FIRST_PAIRS)
         return ratio_interval([p.baseline_s for p in kept], [p.own_s for p in kept])
 
     def timing(self) -> Timing:
@@ -155,7 +155,7 @@ class Race:
             self._round(active, self._pairs_of_round)
         spread = self._spread(contenders)
         for contender in contenders:
-            contender.least = _bounds(contender, spread)[0] if contender.pairs else 0.0
+            contender.least = _bounds(contender, spread)[0]
         self._spreads.extend(contender.spread for contender in contenders if contender.spread is not None)
 
     def _active(self, contenders: Sequence[Contender]) -> list[Contender]:
@@ -228,9 +228,9 @@ class Race:
 
     def _promising(self, contenders: Sequence[Contender]) -> list[Contender]:
         """Return the contenders that have not lost; those that have the pairs to be judged are proven by now."""
+        spread = self._spread(contenders)
         while True:
             alive = _alive(contenders)
-            spread = self._spread(contenders)
             bounds = {c.handle: _bounds(c, spread) for c in alive}
             left = self._not_lost(alive, bounds)
             judged = [c for c in left if bounds[c.handle][1] < math.inf or self._is_known(c)]
